@@ -1,0 +1,81 @@
+"""Points and quadrature weights, in float64.
+
+A `Grid` carries the points on which a field is sampled. Vector fields stack their components: a field with
+c components on n points has c n values, component by component.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kernelmap.errors import InputError
+
+
+@dataclass(frozen=True)
+class Grid:
+    """n points in R^dim with quadrature weights: ∫ v ≈ Σ_k weights[k] v(points[k])."""
+
+    points: Float[Tensor, "n dim"]
+    weights: Float[Tensor, " n"]
+    components: int = 1
+
+    @property
+    def size(self) -> int:
+        """Number of values of a field on this grid: points times components."""
+        return self.points.shape[0] * self.components
+
+    @property
+    def dim(self) -> int:
+        return self.points.shape[1]
+
+    @property
+    def is_point(self) -> bool:
+        return self.points.shape[0] == 1
+
+    @property
+    def value_weights(self) -> Float[Tensor, " size"]:
+        """The quadrature weight of every value, component by component."""
+        return self.weights.repeat(self.components)
+
+    def with_components(self, components: int) -> "Grid":
+        return replace(self, components=components)
+
+    def to(self, device: torch.device | str) -> "Grid":
+        return replace(self, points=self.points.to(device), weights=self.weights.to(device))
+
+
+def point() -> Grid:
+    """The grid of a scalar output: one point, weight one."""
+    return Grid(torch.zeros(1, 1, dtype=torch.float64), torch.ones(1, dtype=torch.float64))
+
+
+def radii(dx: float, n: int) -> Grid:
+    """r_k = k dx for k = 1..n with the Riemann weight dx (at r = 0 a radial token is zero)."""
+    points = dx * torch.arange(1, n + 1, dtype=torch.float64)
+    return Grid(points[:, None], torch.full((n,), dx, dtype=torch.float64))
+
+
+def from_points(points: np.ndarray | Tensor | Sequence[float]) -> Grid:
+    """A one-dimensional grid at given increasing points, with trapezoidal weights."""
+    p = torch.as_tensor(points, dtype=torch.float64)
+    if p.ndim != 1 or len(p) < 2:
+        raise InputError(f"expected at least two points in one dimension, got an array of shape {tuple(p.shape)}.")
+    if not torch.isfinite(p).all() or not (p.diff() > 0).all():
+        raise InputError("grid points must be finite and strictly increasing; sort them and drop duplicates.")
+    step = p.diff()
+    weights = torch.zeros_like(p)
+    weights[:-1] += step / 2
+    weights[1:] += step / 2
+    return Grid(p[:, None], weights)
+
+
+def rectangle(n: int, dim: int = 2, low: float = 0.0, high: float = 1.0) -> Grid:
+    """n^dim nodes of a uniform mesh of [low, high]^dim, last coordinate fastest, each of weight h^dim."""
+    axis = torch.linspace(low, high, n, dtype=torch.float64)
+    points = torch.stack(torch.meshgrid(*[axis] * dim, indexing="ij"), dim=-1).reshape(-1, dim)
+    h = (high - low) / (n - 1)
+    return Grid(points, torch.full((n**dim,), h**dim, dtype=torch.float64))

@@ -1,0 +1,30 @@
+"""Generated systems, kept in the user's cache directory and checked by their checksum."""
+
+import os
+import warnings
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import platformdirs
+
+from kernelmap.errors import InputError
+from kernelmap.systems import SystemSet
+
+
+def cache_directory() -> Path:
+    """Where generated data are kept; the environment variable KERNELMAP_CACHE overrides the platform's place."""
+    return Path(os.environ.get("KERNELMAP_CACHE") or platformdirs.user_cache_path("kernelmap"))
+
+
+def cached(name: str, generate: Callable[[], SystemSet]) -> SystemSet:
+    """The systems stored under `name`; generated, and stored, when absent or damaged."""
+    path = cache_directory() / version("kernelmap") / name
+    if path.exists():
+        try:
+            return SystemSet.load(path)
+        except InputError as error:
+            warnings.warn(f"the cached {path} is damaged and is generated again ({error})", stacklevel=2)
+    systems = generate()
+    systems.save(path)
+    return systems

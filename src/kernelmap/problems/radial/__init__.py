@@ -1,0 +1,8 @@
+"""Nonlocal diffusion with a radial kernel: f(x) = ∫_0^δ K(r) [u(x+r) + u(x-r) - 2u(x)] dr."""
+
+from kernelmap.problems.radial.data import RadialData, Setting, radial, radial_systems
+from kernelmap.problems.radial.inputs import Inputs, Variant
+from kernelmap.problems.radial.kernels import RadialKernel
+from kernelmap.problems.radial.tokens import radial_tokens
+
+__all__ = ["Inputs", "RadialData", "RadialKernel", "Setting", "Variant", "radial", "radial_systems", "radial_tokens"]

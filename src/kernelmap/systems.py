@@ -1,0 +1,129 @@
+"""`SystemSet`: all measured pairs of several systems of one problem, and the contexts drawn from them."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+import h5py
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from kernelmap.context import Context, read_grid, write_grid
+from kernelmap.errors import InputError
+from kernelmap.files import atomic_path, open_hdf5
+from kernelmap.grids import Grid
+
+
+@dataclass(frozen=True)
+class SystemSet:
+    """S systems with P pairs each, pair by pair in memory so that drawing a context copies whole rows.
+
+    `u[s, j] = g[u_j]` on the grid y (size 1 in s when all systems share their inputs) and `f[s, j] = f_j` on x.
+    `kernels` is the truth, for evaluation only; training never reads it.
+    """
+
+    names: tuple[str, ...]
+    u: Float[Tensor, "Su P N"]
+    f: Float[Tensor, "S P M"]
+    y: Grid
+    x: Grid
+    kernels: Float[Tensor, "S M N"] | None = None
+    about: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def pairs(self) -> int:
+        return self.f.shape[1]
+
+    @property
+    def shares_inputs(self) -> bool:
+        return self.u.shape[0] == 1
+
+    def batch(self, draws: Int[Tensor, "G d"], systems: Int[Tensor, " B"]) -> Context:
+        """The contexts of every system with every draw of d pairs: batch shape (G, B)."""
+        u = self.u[0][draws][:, None] if self.shares_inputs else self.u[systems[None, :, None], draws[:, None, :]]
+        f = self.f[systems[None, :, None], draws[:, None, :]]
+        return Context._trusted(u.mT, f.mT, self.y, self.x)
+
+    def select(self, names: Sequence[str]) -> Self:
+        """Some of the systems, by name."""
+        missing = [name for name in names if name not in self.names]
+        if missing:
+            raise InputError(f"no system named {missing}; there are {list(self.names)}.")
+        index = torch.tensor([self.names.index(name) for name in names])
+        return replace(
+            self,
+            names=tuple(names),
+            u=self.u if self.shares_inputs else self.u[index],
+            f=self.f[index],
+            kernels=None if self.kernels is None else self.kernels[index],
+        )
+
+    def to(self, target: torch.dtype | torch.device | str) -> Self:
+        kernels = None if self.kernels is None else self.kernels.to(target)
+        return replace(self, u=self.u.to(target), f=self.f.to(target), kernels=kernels)
+
+    def with_noise(self, level: float, seed: int) -> Self:
+        """White noise on f, of `level` times each system's root mean square."""
+        generator = torch.Generator().manual_seed(seed)
+        noise = torch.randn(self.f.shape, generator=generator, dtype=torch.float64).to(self.f)
+        rms = self.f.square().mean(dim=(1, 2), keepdim=True).sqrt()
+        return replace(self, f=self.f + level * rms * noise, about=self.about | {"noise": level, "noise_seed": seed})
+
+    def checksum(self) -> str:
+        """SHA-256 of the numbers."""
+        digest = hashlib.sha256()
+        for tensor in (self.u, self.f, self.kernels, self.y.points, self.y.weights, self.x.points, self.x.weights):
+            if tensor is not None:
+                digest.update(tensor.cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()
+
+    def write(self, group: h5py.Group) -> None:
+        group["u"], group["f"] = self.u.cpu().numpy(), self.f.cpu().numpy()
+        if self.kernels is not None:
+            group["kernels"] = self.kernels.cpu().numpy()
+        write_grid(group, "y", self.y)
+        write_grid(group, "x", self.x)
+        group.attrs["names"] = json.dumps(self.names)
+        group.attrs["about"] = json.dumps(self.about)
+        group.attrs["sha256"] = self.checksum()
+
+    @classmethod
+    def read(cls, group: h5py.Group) -> Self:
+        u, f, kernels = (
+            torch.from_numpy(group[key][()]) if key != "kernels" or key in group else None  # pyright: ignore
+            for key in ("u", "f", "kernels")
+        )
+        names, about = tuple(json.loads(group.attrs["names"])), json.loads(group.attrs["about"])
+        systems = cls(names, u, f, read_grid(group, "y"), read_grid(group, "x"), kernels, about)  # pyright: ignore
+        if systems.checksum() != group.attrs["sha256"]:
+            raise InputError(f"{group.file.filename} does not match its checksum; generate it again.")
+        return systems
+
+    def save(self, path: Path | str) -> None:
+        with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
+            file.attrs["kernelmap"] = "systems"
+            self.write(file)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        with open_hdf5(path) as file:
+            return cls.read(file)
+
+
+def strided_draws(pairs: int, d: int) -> Int[Tensor, "n d"]:
+    """n = pairs // d disjoint contexts: draw i takes pairs i, i + n, i + 2n, ..."""
+    if not 1 <= d <= pairs:
+        raise InputError(f"a context takes between 1 and {pairs} pairs here, got d = {d}.")
+    n = pairs // d
+    return torch.arange(n)[:, None] + n * torch.arange(d)[None, :]
+
+
+def random_draws(pairs: int, d: int, n: int, generator: torch.Generator) -> Int[Tensor, "n d"]:
+    """n random contexts of d different pairs each, in random order."""
+    if not 1 <= d <= pairs:
+        raise InputError(f"a context takes between 1 and {pairs} pairs here, got d = {d}.")
+    return torch.stack([torch.randperm(pairs, generator=generator)[:d] for _ in range(n)])

@@ -1,0 +1,1 @@
+"""Training a kernel map over many systems, on pairs alone."""
