@@ -1,5 +1,6 @@
 """`Kernel`: a hidden kernel on its grids, as values or as low-rank factors, applied without being built."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -15,6 +16,7 @@ from kernelmap.context import read_grid, write_grid
 from kernelmap.errors import InputError
 from kernelmap.files import atomic_path, open_hdf5
 from kernelmap.grids import Grid
+from kernelmap.linalg import shared_matmul
 
 
 @dataclass(frozen=True)
@@ -42,12 +44,18 @@ class Kernel:
         return self.right if self.left is None else self.left @ self.right
 
     def apply(self, U: Float[Tensor, "*b N n"]) -> Float[Tensor, "*b M n"]:
-        """f = K diag(w) U for n inputs, in O((M + N) R n) operations when the kernel is factored."""
+        """f = K diag(w) U for n inputs, from the factors or from the values, whichever takes fewer operations."""
         if U.shape[-2] != self.y.size:
             raise InputError(f"the kernel takes inputs with {self.y.size} values, got {U.shape[-2]} (shape {tuple(U.shape)}).")
-        # The weights go on the factor: it is never larger than the inputs.
-        inner = (self.right * self.y.value_weights.to(self.right)) @ U
-        return inner if self.left is None else self.left @ inner
+        weights = self.y.value_weights.to(self.right)
+        if self.left is None or self.x.size <= self.left.shape[-1]:
+            return shared_matmul(self.values * weights, U)
+        return self.left @ shared_matmul(self.right * weights, U)
+
+    def expand(self, batch: Sequence[int]) -> Self:
+        """The same kernel for every system of a batch."""
+        right, left = (None if t is None else t.expand(*batch, *t.shape[-2:]) for t in (self.right, self.left))
+        return type(self)(right, self.y, self.x, left)  # pyright: ignore
 
     def __getitem__(self, system: int | tuple[int, ...]) -> Self:
         """One system of a batch."""

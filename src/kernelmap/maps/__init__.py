@@ -1,0 +1,38 @@
+"""Kernel maps: from the pairs of a context to the hidden kernel. One file each."""
+
+from typing import Literal
+
+from kernelmap.maps.afno import AFNO
+from kernelmap.maps.autoencoder import Autoencoder
+from kernelmap.maps.base import KernelMap, MapOptions, Normaliser
+from kernelmap.maps.discrete import DiscreteNAO
+from kernelmap.maps.domain import ContextShape, Domain
+from kernelmap.maps.nao import NAO, NAOu
+from kernelmap.maps.softmax import SoftmaxNAO
+
+MapName = Literal["nao", "discrete-nao", "softmax-nao", "nao-u", "afno", "autoencoder"]
+
+MAPS: dict[MapName, type[KernelMap]] = {
+    "nao": NAO,
+    "discrete-nao": DiscreteNAO,
+    "softmax-nao": SoftmaxNAO,
+    "nao-u": NAOu,
+    "afno": AFNO,
+    "autoencoder": Autoencoder,
+}
+
+__all__ = [
+    "AFNO",
+    "MAPS",
+    "NAO",
+    "Autoencoder",
+    "ContextShape",
+    "DiscreteNAO",
+    "Domain",
+    "KernelMap",
+    "MapName",
+    "MapOptions",
+    "NAOu",
+    "Normaliser",
+    "SoftmaxNAO",
+]

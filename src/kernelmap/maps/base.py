@@ -1,0 +1,81 @@
+"""What all kernel maps share: options, the standardisation of tokens, and the checks at the door."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from kernelmap.context import Context
+from kernelmap.errors import InputError
+from kernelmap.kernel import Kernel
+from kernelmap.maps.domain import ContextShape
+
+Normaliser = Literal["continuous", "tokens", "array"]
+
+
+@dataclass(frozen=True)
+class MapOptions:
+    """Size and form of a map.
+
+    dk: width of queries and keys per head (AFNO and Autoencoder: scales their channels).
+    layers: attention layers, of which the last gives the kernel.
+    heads: attention heads, each with its own normaliser and its own part of the kernel.
+    normaliser: `continuous` (functions of position), or LayerNorm over `tokens` or the whole `array`; the map's own
+        choice by default.
+    """
+
+    dk: int = 10
+    layers: int = 2
+    heads: int = 1
+    normaliser: Normaliser | None = None
+
+    def __post_init__(self) -> None:
+        if min(self.dk, self.layers, self.heads) < 1:
+            raise InputError(f"dk, layers and heads must be at least 1, got {self.dk}, {self.layers}, {self.heads}.")
+
+
+class KernelMap(nn.Module):
+    """Context -> Kernel. Subclasses write `kernel`, which may rely on a checked context."""
+
+    u_mean: Tensor
+    u_std: Tensor
+    f_mean: Tensor
+    f_std: Tensor
+
+    def __init__(self, shape: ContextShape, options: MapOptions) -> None:
+        super().__init__()
+        self.shape, self.options = shape, options
+        for name, value in (("u_mean", 0.0), ("u_std", 1.0), ("f_mean", 0.0), ("f_std", 1.0)):
+            self.register_buffer(name, torch.tensor(value))
+
+    def kernel(self, context: Context) -> Kernel:
+        raise NotImplementedError
+
+    def forward(self, context: Context) -> Kernel:
+        if context.d != self.shape.d:
+            raise InputError(
+                f"this model takes contexts of exactly d = {self.shape.d} pairs, got {context.d}. "
+                f"Select {self.shape.d} pairs, or use a model trained for d = {context.d}."
+            )
+        self.shape.y.check(context.y, "y")
+        self.shape.x.check(context.x, "x")
+        return self.kernel(context.to(self.u_std.dtype)).expand(context.batch_shape)
+
+    def standardise(self, u: Tensor, f: Tensor) -> None:
+        """Take mean and standard deviation of all u-tokens and all f-tokens from training data."""
+        for name, values in (("u", u), ("f", f)):
+            std = float(values.std())
+            if not std > 0:
+                raise InputError(f"all training values of {name} are equal; there is nothing to learn from.")
+            getattr(self, f"{name}_mean").fill_(float(values.mean()))
+            getattr(self, f"{name}_std").fill_(std)
+
+    @property
+    def unit(self) -> Tensor:
+        """From the kernel of standardised tokens in coordinates z to the physical one: σ_f/σ_u dz/dy."""
+        return self.f_std / self.u_std * self.shape.y.jacobian
+
+    @property
+    def parameter_count(self) -> int:
+        return sum(p.numel() for p in self.parameters())

@@ -1,0 +1,36 @@
+"""Discrete-NAO: NAO with plain matrices in place of functions of position."""
+
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from kernelmap.context import Context
+from kernelmap.kernel import Kernel
+from kernelmap.maps.base import Normaliser
+from kernelmap.maps.nao import NAO
+
+
+class DiscreteNAO(NAO):
+    """K = W [A_uu; A_fu] + c 1ᵀ with a matrix W and a vector c. It has no meaning on any other grid."""
+
+    default_normaliser: ClassVar[Normaliser] = "tokens"
+    tied_to_grid: ClassVar[bool] = True
+
+    def build_mixer(self) -> None:
+        n = self.shape.N + self.shape.M
+        self.matrix = nn.Parameter(torch.empty(self.options.heads, self.shape.M, n).uniform_(-(n**-0.5), n**-0.5))
+        self.bias = nn.Parameter(torch.zeros(self.shape.M))
+
+    def rows(self, coordinates: tuple[Tensor, Tensor], h: Float[Tensor, " n"]) -> Float[Tensor, "H M n"]:
+        return self.matrix
+
+    def kernel(self, context: Context) -> Kernel:
+        kernel = super().kernel(context)
+        constant = (self.unit * self.bias)[:, None]
+        if kernel.left is None:
+            return Kernel(kernel.right + constant, context.y, context.x)
+        left = torch.cat([kernel.left, constant.expand(*kernel.left.shape[:-1], 1)], dim=-1)
+        right = torch.cat([kernel.right, torch.ones_like(kernel.right[..., :1, :])], dim=-2)
+        return Kernel(right, context.y, context.x, left)

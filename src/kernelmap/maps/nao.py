@@ -1,0 +1,127 @@
+"""The Nonlocal Attention Operator."""
+
+from math import sqrt
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from kernelmap.context import Context
+from kernelmap.errors import InputError
+from kernelmap.kernel import Kernel
+from kernelmap.maps.attention import AttendedTokens, join_heads, split_heads, stack_blocks
+from kernelmap.maps.base import KernelMap, MapOptions
+from kernelmap.maps.base import Normaliser as NormaliserName
+from kernelmap.maps.domain import ContextShape
+from kernelmap.maps.functions import GridFunction
+from kernelmap.maps.normaliser import ContinuousNormaliser, TokenNorm
+
+
+class NAO(KernelMap):
+    """Linear attention over the tokens X = [U; F], and the kernel from the last layer's attention:
+
+        A = Q Kᵀ / √dk,  X <- X + norm(h A X)          for all layers but the last
+        K(x, y) = ∫ W_u(x, z) A_uu(z, y) dz + ∫ W_f(x, z) A_fu(z, y) dz
+
+    W_u and W_f are functions of position, so the map takes any grid of its domain. A single f-token is a point, not
+    an integral: it enters the kernel with weight one.
+    """
+
+    default_normaliser: ClassVar[NormaliserName] = "continuous"
+    uses_f: ClassVar[bool] = True
+    tied_to_grid: ClassVar[bool] = False
+
+    def __init__(self, shape: ContextShape, options: MapOptions) -> None:
+        super().__init__(shape, options)
+        self.normaliser = options.normaliser or self.default_normaliser
+        width = 2 * options.heads * options.dk
+        self.projections = nn.ModuleList(nn.Linear(shape.d, width) for _ in range(options.layers))
+        domains = (shape.y, shape.x) if self.uses_f else (shape.y,)
+        if self.normaliser == "continuous":
+            norms = [ContinuousNormaliser(domains, options.heads) for _ in range(options.layers - 1)]
+        else:
+            size = shape.N + (shape.M if self.uses_f else 0)
+            norms = [TokenNorm(size, shape.d if self.normaliser == "array" else None) for _ in range(options.layers)]
+        self.norms = nn.ModuleList(norms)
+        self.build_mixer()
+
+    def build_mixer(self) -> None:
+        self.w_u = GridFunction((self.shape.x, self.shape.y), self.options.heads)
+        self.w_f = GridFunction((self.shape.x, self.shape.x), self.options.heads) if self.uses_f else None
+
+    def rows(self, coordinates: tuple[Tensor, Tensor], h: Float[Tensor, " n"]) -> Float[Tensor, "H M n"]:
+        """[W_u W_f] on the grids, times the weights of the integrals over z."""
+        y, x = coordinates
+        u = self.w_u(x, y) * h[: len(y) * self.shape.y.components]
+        if self.w_f is None:
+            return u
+        f = self.w_f(x, x)
+        return torch.cat([u, f if self.shape.x.is_point else f * h[u.shape[-1] :]], dim=-1)
+
+    def kernel(self, context: Context) -> Kernel:
+        coordinates, h = self.geometry(context)
+        rows = self.rows(coordinates, torch.cat(h)) / sqrt(self.options.dk) * self.unit
+        if self.normaliser != "continuous":
+            q, k = self.layer_normed(context, h)
+            return Kernel(join_heads(k[..., : context.y.size, :]).mT, context.y, context.x, join_heads(rows @ q))
+        X = self.tokens(context, h)
+        for projection, norm in zip(self.projections, self.norms, strict=False):
+            X = X.attend(projection.weight.mT, projection.bias, *norm(coordinates[: len(h)]))
+        return self.mix(X, rows, context)
+
+    def mix(self, X: AttendedTokens, rows: Float[Tensor, "H M n"], context: Context) -> Kernel:
+        """Σ_heads rows Q K_uᵀ. With fewer rows than columns of Q, from vectors: (rows X) W_Q W_Kᵀ Xᵀ."""
+        weight, bias = self.projections[-1].weight, self.projections[-1].bias
+        heads, M = rows.shape[:2]
+        if M > weight.shape[0] // 2:
+            q, k = (stack_blocks(X.times(weight.mT)) + bias).chunk(2, dim=-1)
+            left = join_heads(rows @ split_heads(q, heads))
+            return Kernel(k[..., : context.y.size, :].mT, context.y, context.x, left)
+        (w_q, w_k), (b_q, b_k) = (p.unflatten(0, (2, heads, -1)) for p in (weight, bias))
+        sizes = [len(part) for part in X.h]
+        columns = [part.flatten(0, 1).mT for part in rows.split(sizes, dim=-1)]
+        attended_rows = X.transposed_times(columns).mT.unflatten(-2, (heads, M))
+        left = attended_rows @ w_q.mT + rows.sum(dim=-1, keepdim=True) * b_q[:, None]
+        values = X.times((left @ w_k).sum(dim=-3).mT)[0] + (left @ b_k[..., None]).sum(dim=-3).mT
+        return Kernel(values.mT, context.y, context.x)
+
+    def geometry(self, context: Context) -> tuple[tuple[Tensor, Tensor], list[Float[Tensor, " n"]]]:
+        """Coordinates of both grids in [-1, 1], and the quadrature weight of every token."""
+        tied = self.tied_to_grid or self.normaliser != "continuous"
+        if tied and (context.y.size, context.x.size) != (self.shape.N, self.shape.M):
+            raise InputError(
+                f"this model is tied to the grid it was trained on, {self.shape.N} input and {self.shape.M} output values, "
+                f"got {context.y.size} and {context.x.size}. Interpolate to that grid, or use the continuous NAO."
+            )
+        domains = ((self.shape.y, context.y), (self.shape.x, context.x))
+        y, x = (domain.coordinates(grid).to(self.u_std) for domain, grid in domains)
+        h = [domain.token_weights(grid).to(self.u_std) for domain, grid in domains]
+        return (y, x), h[: 2 if self.uses_f else 1]
+
+    def tokens(self, context: Context, h: list[Float[Tensor, " n"]]) -> AttendedTokens:
+        moments = [(self.u_mean, self.u_std), (self.f_mean, self.f_std)]
+        return AttendedTokens([context.U, context.F][: len(h)], moments[: len(h)], h)
+
+    def layer_normed(
+        self, context: Context, h: list[Float[Tensor, " n"]]
+    ) -> tuple[Float[Tensor, "*b H n dk"], Float[Tensor, "*b H n dk"]]:
+        """Queries and keys of the last layer with LayerNorm, which needs the tokens themselves."""
+        first = self.tokens(context, h)
+        X = stack_blocks([(x - mean) / std for x, (mean, std) in zip(first.tokens, first.moments, strict=True)])
+        X, weights = self.norms[0](X), torch.cat(h)
+        for projection, norm in zip(self.projections, list(self.norms)[1:], strict=False):
+            q, k = (split_heads(part, self.options.heads) for part in projection(X).chunk(2, dim=-1))
+            X = X + norm(self.attention(q, k, weights, X).sum(dim=-3))
+        q, k = self.projections[-1](X).chunk(2, dim=-1)
+        return split_heads(q, self.options.heads), split_heads(k, self.options.heads)
+
+    def attention(self, q: Tensor, k: Tensor, h: Tensor, values: Tensor) -> Float[Tensor, "*b H n c"]:
+        """(Q Kᵀ / √dk) diag(h) V, associated as Q (Kᵀ diag(h) V)."""
+        return q @ ((k * (h[:, None] / sqrt(q.shape[-1]))).mT @ values[..., None, :, :])
+
+
+class NAOu(NAO):
+    """NAO that sees the inputs only: the f-tokens are left out."""
+
+    uses_f = False

@@ -1,0 +1,35 @@
+"""Normalisers of attention updates."""
+
+from collections.abc import Sequence
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from kernelmap.maps.domain import Domain
+from kernelmap.maps.functions import GridFunction
+
+
+class ContinuousNormaliser(nn.Module):
+    """norm(Y) = b(y) + w(y) (Y - mean over tokens of Y) with learned functions w (one per head) and b of position."""
+
+    def __init__(self, domains: tuple[Domain, ...], heads: int) -> None:
+        super().__init__()
+        self.w = nn.ModuleList(GridFunction((domain,), heads) for domain in domains)
+        self.b = nn.ModuleList(GridFunction((domain,), 1) for domain in domains)
+
+    def forward(
+        self, coordinates: Sequence[Tensor]
+    ) -> tuple[list[Float[Tensor, "H n"]], list[Float[Tensor, " n"]]]:
+        """w and b on each block of tokens."""
+        w = [function(c) for function, c in zip(self.w, coordinates, strict=True)]
+        return w, [function(c)[0] for function, c in zip(self.b, coordinates, strict=True)]
+
+
+class TokenNorm(nn.LayerNorm):
+    """LayerNorm over the tokens of each pair (`pairs` None), or over the whole token array. Ties a map to one grid."""
+
+    def __init__(self, tokens: int, pairs: int | None) -> None:
+        super().__init__((tokens,) if pairs is None else (tokens, pairs))
+
+    def forward(self, input: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b n d"]:
+        return super().forward(input.mT).mT if len(self.normalized_shape) == 1 else super().forward(input)
