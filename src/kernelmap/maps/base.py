@@ -18,11 +18,12 @@ Normaliser = Literal["continuous", "tokens", "array"]
 class MapOptions:
     """Size and form of a map.
 
-    dk: width of queries and keys per head (AFNO and Autoencoder: scales their channels).
-    layers: attention layers, of which the last gives the kernel.
-    heads: attention heads, each with its own normaliser and its own part of the kernel.
-    normaliser: `continuous` (functions of position), or LayerNorm over `tokens` or the whole `array`; the map's own
-        choice by default.
+    Attributes:
+        dk: width of queries and keys per head (AFNO and Autoencoder: scales their channels).
+        layers: attention layers, of which the last gives the kernel.
+        heads: attention heads, each with its own normaliser and its own part of the kernel.
+        normaliser: `continuous` (functions of position), or LayerNorm over `tokens` or the whole `array`; the map's own
+            choice by default.
     """
 
     dk: int = 10

@@ -1,0 +1,24 @@
+"""`kernelmap models`: what is shipped."""
+
+from rich.console import Console
+from rich.table import Table
+
+from kernelmap.files import read_json
+from kernelmap.model import load_model, shipped_directory, shipped_models
+
+
+def models() -> None:
+    """List the shipped models with their size, training data and known errors."""
+    table = Table(title="Shipped models")
+    for column in ("name", "map", "d", "parameters", "trained on", "held-out operator error", "kernel error"):
+        table.add_column(column)
+    for name in shipped_models():
+        model, about = load_model(name)
+        errors = read_json(shipped_directory() / name / "evaluation.json")["systems"]
+        held, kernel = (
+            ", ".join(f"{system} {values[key]:.1%}" for system, values in errors.items())
+            for key in ("operator_error_heldout", "kernel_error")
+        )
+        trained = f"{about['problem']}, {about['setting']}, {about['variant']} variant"
+        table.add_row(name, type(model).__name__, str(model.shape.d), str(model.parameter_count), trained, held, kernel)
+    Console().print(table)

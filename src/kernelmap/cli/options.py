@@ -1,0 +1,22 @@
+"""Options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import torch
+import tyro
+
+from kernelmap.errors import InputError
+
+Problem = Annotated[Literal["radial"], tyro.conf.Positional]
+"""The problem: radial."""
+
+Dx = Annotated[float, tyro.conf.arg(metavar="DX")]
+JsonFile = Annotated[Path | None, tyro.conf.arg(name="json", metavar="FILE")]
+
+
+def use_threads(threads: int | None) -> None:
+    if threads is not None:
+        if threads < 1:
+            raise InputError(f"--threads must be at least 1, got {threads}.")
+        torch.set_num_threads(threads)

@@ -1,0 +1,56 @@
+"""How good a map is on systems it has not seen: the paper's errors, and the honest ones."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kernelmap.errors import InputError
+from kernelmap.maps import KernelMap
+from kernelmap.metrics import exploration_measure, kernel_error, operator_error
+from kernelmap.progress import progress
+from kernelmap.systems import SystemSet, strided_draws
+
+CHUNK = 16
+
+
+def evaluate(model: KernelMap, systems: SystemSet, d: int) -> dict[str, Any]:
+    """Errors as fractions, system by system, over all strided contexts of d pairs.
+
+    operator_error_context: on the context's own pairs, as the paper has it.
+    operator_error_heldout: on all other pairs of the system; None when there are none.
+    kernel_error: in L2(rho), averaged over contexts.
+    kernel_error_pooled: of the kernel averaged over contexts, as the paper's printed values have it.
+    """
+    if systems.kernels is None:
+        raise InputError("these systems come without their true kernels; there is nothing to compare with.")
+    draws = strided_draws(systems.pairs, d)
+    results = {}
+    for index, name in enumerate(progress(systems.names, "Evaluating")):
+        parts = [_of_draws(model, systems, index, chunk) for chunk in draws.split(CHUNK)]
+        context, heldout, kernels = (torch.cat(part) for part in zip(*parts, strict=True))
+        truth = systems.kernels[index].to(kernels)
+        rho = exploration_measure(systems.u[0 if systems.shares_inputs else index], systems.y).to(kernels)
+        results[name] = {
+            "operator_error_context": float(context.mean()),
+            "operator_error_heldout": float(heldout.mean()) if d < systems.pairs else None,
+            "kernel_error": float(kernel_error(kernels, truth, rho, systems.y).mean()),
+            "kernel_error_pooled": float(kernel_error(kernels.mean(dim=0), truth, rho, systems.y)),
+        }
+    return {"parameters": model.parameter_count, "systems": results}
+
+
+@torch.no_grad()
+def _of_draws(model: KernelMap, systems: SystemSet, index: int, draws: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Context error, held-out error and kernel of one system for several draws."""
+    context = systems.batch(draws, torch.tensor([index]))
+    kernels = model(context)
+    u = systems.u[0 if systems.shares_inputs else index].to(kernels.right)
+    predicted = kernels.apply(u.mT)[:, 0]
+    measured = systems.f[index].mT.to(predicted).expand_as(predicted)
+    inside = torch.zeros(len(draws), systems.pairs, dtype=torch.bool).scatter_(1, draws, True)
+    errors = []
+    for chosen in (inside, ~inside):
+        pairs = torch.stack([row.nonzero()[:, 0] for row in chosen])[:, None].expand(-1, predicted.shape[-2], -1)
+        errors.append(operator_error(predicted.gather(-1, pairs), measured.gather(-1, pairs), systems.x))
+    return errors[0], errors[1], kernels.values[:, 0]

@@ -1,0 +1,81 @@
+"""Trained models as directories: `config.json` says what they are, `weights.safetensors` holds the numbers."""
+
+from dataclasses import asdict
+from importlib.resources import files as package_files
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from kernelmap.errors import InputError
+from kernelmap.files import read_json, read_tensors, write_json, write_tensors
+from kernelmap.maps import MAPS, ContextShape, KernelMap, MapOptions
+
+FORMAT = 1
+
+
+def build(name: str, shape: ContextShape, options: MapOptions) -> KernelMap:
+    """A new map by its name in the registry."""
+    for known, kind in MAPS.items():
+        if known == name:
+            return kind(shape, options)
+    raise InputError(f"there is no map named {name!r}; there are {', '.join(MAPS)}.")
+
+
+def map_name(model: KernelMap) -> str:
+    return next(name for name, kind in MAPS.items() if type(model) is kind)
+
+
+def save_model(
+    directory: Path | str, model: KernelMap, about: dict[str, Any], weights: dict[str, Tensor] | None = None
+) -> None:
+    """Write a model; `weights` replaces the model's own, and `about` tells where it comes from."""
+    directory = Path(directory)
+    config = {
+        "format": FORMAT,
+        "map": map_name(model),
+        "shape": asdict(model.shape),
+        "options": asdict(model.options),
+        "about": about,
+    }
+    write_tensors(directory / "weights.safetensors", model.state_dict() if weights is None else weights)
+    write_json(directory / "config.json", config)
+
+
+def load_model(name: Path | str) -> tuple[KernelMap, dict[str, Any]]:
+    """A shipped model by name, or a directory written by `save_model`, and what is known about it."""
+    directory = find_model(name)
+    config = read_json(directory / "config.json")
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        found = config.get("format") if isinstance(config, dict) else "none"
+        raise InputError(f"{directory / 'config.json'} is of format {found}, this version reads format {FORMAT}.")
+    try:
+        shape, options = ContextShape.from_json(config["shape"]), MapOptions(**config["options"])
+        model = build(config["map"], shape, options)
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{directory / 'config.json'} does not describe a model of this version ({error}).") from error
+    weights, _ = read_tensors(directory / "weights.safetensors")
+    try:
+        model.to(weights["u_std"].dtype).load_state_dict(weights)
+    except (RuntimeError, KeyError) as error:
+        raise InputError(f"the weights in {directory} do not fit its config.json: {error}") from error
+    return model.eval(), config["about"]
+
+
+def find_model(name: Path | str) -> Path:
+    if (Path(name) / "config.json").is_file():
+        return Path(name)
+    if str(name) in shipped_models():
+        return shipped_directory() / str(name)
+    raise InputError(
+        f"{name} is neither a model directory (with config.json and weights.safetensors) nor a shipped model; "
+        f"shipped are: {', '.join(shipped_models()) or 'none'}."
+    )
+
+
+def shipped_directory() -> Path:
+    return Path(str(package_files("kernelmap"))) / "models"
+
+
+def shipped_models() -> list[str]:
+    return sorted(path.parent.name for path in shipped_directory().glob("*/config.json"))

@@ -1,0 +1,69 @@
+"""Which contexts a step sees. All randomness comes from the seed and the epoch, so nothing needs to be stored."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from kernelmap.errors import InputError
+from kernelmap.systems import SystemSet, random_draws, strided_draws
+from kernelmap.training.recipe import Recipe
+
+
+class Tile(NamedTuple):
+    """A batch: every system with every draw. Systems that share their inputs share the work on them."""
+
+    draws: Int[Tensor, "G d"]
+    systems: Int[Tensor, " B"]
+
+    @property
+    def size(self) -> int:
+        return len(self.draws) * len(self.systems)
+
+    def share(self, rank: int, processes: int) -> "Tile":
+        """One process's part: systems are dealt out, or draws where there are too few systems."""
+        if len(self.systems) >= processes:
+            return Tile(self.draws, self.systems.tensor_split(processes)[rank])
+        if len(self.draws) >= processes:
+            return Tile(self.draws.tensor_split(processes)[rank], self.systems)
+        raise InputError(f"a batch of {self.size} contexts cannot be dealt out to {processes} processes.")
+
+
+class Contexts:
+    """The training and validation contexts of a system set, for one value of d."""
+
+    def __init__(self, systems: SystemSet, d: int, recipe: Recipe, limit: int | None) -> None:
+        self.recipe, self.d, self.count = recipe, d, len(systems.names)
+        self.pairs = systems.pairs
+        draws = strided_draws(systems.pairs, d)[:limit]
+        if recipe.random_draws:
+            draws = random_draws(systems.pairs, d, max(len(draws), 2), _generator(recipe.seed, -2))
+        kept = max(1, round(recipe.validation * len(draws)))
+        if len(draws) <= kept:
+            raise InputError(
+                f"{systems.pairs} pairs give {len(draws)} context(s) of d = {d}: too few to keep one for validation. "
+                "Use a smaller d, or random draws."
+            )
+        order = torch.randperm(len(draws), generator=_generator(recipe.seed, -1))
+        self.validation, self.training = draws[order[:kept]], draws[order[kept:]]
+
+    def epoch(self, epoch: int) -> Iterator[Tile]:
+        """All training contexts in random order."""
+        generator = _generator(self.recipe.seed, epoch)
+        draws = self.training[torch.randperm(len(self.training), generator=generator)]
+        if self.recipe.random_draws:
+            draws = random_draws(self.pairs, self.d, len(draws), generator)
+        systems_per_tile = min(self.count, self.recipe.batch)
+        for group in draws.split(max(1, self.recipe.batch // systems_per_tile)):
+            for systems in torch.randperm(self.count, generator=generator).split(systems_per_tile):
+                yield Tile(group, systems)
+
+    def validation_tiles(self) -> Iterator[Tile]:
+        for draw in self.validation.split(1):
+            yield Tile(draw, torch.arange(self.count))
+
+
+def _generator(seed: int, epoch: int) -> torch.Generator:
+    return torch.Generator().manual_seed((seed * 1_000_003 + epoch) % 2**63)

@@ -1,0 +1,67 @@
+"""How a model is trained: the numbers, and the learning rate as a function of time."""
+
+from dataclasses import dataclass
+from math import cos, pi
+from typing import Literal
+
+import torch
+
+from kernelmap.errors import InputError
+
+OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The paper's recipe by default, but for the number of epochs.
+
+    Attributes:
+        epochs: passes over all contexts.
+        batch: contexts per step, over all processes.
+        lr: largest learning rate.
+        schedule: step (times 0.9 every 100 epochs, as released), one-cycle, cosine or constant.
+        optimizer: adam or adamw.
+        weight_decay: of the optimizer.
+        precision: float32 or float64.
+        precondition: whiten the d features of the tokens by their covariance.
+        random_draws: draw the pairs of every context anew in every epoch, instead of fixed strided contexts.
+        validation: share of each system's contexts kept for choosing the checkpoint.
+        every: epochs between validations, each with a checkpoint.
+        seed: of the weights, the order of contexts and the draws.
+    """
+
+    epochs: int = 2000
+    batch: int = 10
+    lr: float = 3e-3
+    schedule: Literal["step", "one-cycle", "cosine", "constant"] = "step"
+    optimizer: Literal["adam", "adamw"] = "adam"
+    weight_decay: float = 1e-5
+    precision: Literal["float32", "float64"] = "float32"
+    precondition: bool = False
+    random_draws: bool = False
+    validation: float = 0.1
+    every: int = 10
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.epochs, self.batch, self.every) < 1 or self.lr <= 0 or not 0 < self.validation < 1:
+            raise InputError("epochs, batch and every must be at least 1, lr positive, and validation between 0 and 1.")
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return {"float32": torch.float32, "float64": torch.float64}[self.precision]
+
+
+def learning_rate(recipe: Recipe, epoch: float) -> float:
+    """The learning rate at a time given in epochs: a pure function, so a resumed run needs no state for it."""
+    time = epoch / recipe.epochs
+    if recipe.schedule == "step":
+        return recipe.lr * 0.9 ** int(epoch // 100)
+    if recipe.schedule == "cosine":
+        return recipe.lr * (1 + cos(pi * time)) / 2
+    if recipe.schedule == "one-cycle":
+        warm = 0.3
+        if time < warm:
+            return recipe.lr * (1 / 25 + (1 - 1 / 25) * (1 - cos(pi * time / warm)) / 2)
+        return recipe.lr * (1 + cos(pi * (time - warm) / (1 - warm))) / 2
+    return recipe.lr

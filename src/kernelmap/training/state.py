@@ -1,0 +1,53 @@
+"""The state of a training run in one safetensors file: written whole or not at all, and never unpickled."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from kernelmap.errors import InputError
+from kernelmap.files import read_tensors, write_tensors
+
+
+@dataclass
+class Progress:
+    """Where a run stands."""
+
+    epoch: int = 0
+    seconds: float = 0.0
+    best_epoch: int = 0
+    best_loss: float = float("inf")
+
+
+def save_state(
+    path: Path, module: nn.Module, optimizer: torch.optim.Optimizer, progress: Progress, run: dict[str, Any]
+) -> None:
+    """`run` describes the run; a state is only resumed into a run of the same description."""
+    tensors = {f"model.{name}": value for name, value in module.state_dict().items()}
+    for index, slots in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{index}.{slot}": value for slot, value in slots.items() if isinstance(value, Tensor)}
+    write_tensors(path, tensors, {"progress": json.dumps(vars(progress)), "run": json.dumps(run, sort_keys=True)})
+
+
+def load_state(path: Path, module: nn.Module, optimizer: torch.optim.Optimizer, run: dict[str, Any]) -> Progress:
+    tensors, metadata = read_tensors(path)
+    if "run" not in metadata or "progress" not in metadata:
+        raise InputError(f"{path} is not the state of a training run.")
+    stored = json.loads(metadata["run"])
+    wanted = json.loads(json.dumps(run))
+    if stored != wanted:
+        changed = [key for key in sorted(wanted | stored) if wanted.get(key) != stored.get(key)]
+        old, new = ({key: side.get(key) for key in changed} for side in (stored, wanted))
+        raise InputError(f"{path} belongs to another run: it was {old}, asked is {new}. Use the same options or another --out.")
+    model = {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
+    module.load_state_dict(model)
+    slots: dict[int, dict[str, Tensor]] = {}
+    for name, value in tensors.items():
+        if name.startswith("optimizer."):
+            _, index, slot = name.split(".")
+            slots.setdefault(int(index), {})[slot] = value
+    optimizer.load_state_dict({"state": slots, "param_groups": optimizer.state_dict()["param_groups"]})
+    return Progress(**json.loads(metadata["progress"]))
