@@ -1,1 +1,10 @@
 """kernelmap: from a few measured pairs (u, f) of an unseen physical system to its hidden kernel."""
+
+from kernelmap.context import Context
+from kernelmap.errors import InputError
+from kernelmap.grids import Grid
+from kernelmap.kernel import Kernel
+from kernelmap.model import load_model, save_model
+from kernelmap.systems import SystemSet
+
+__all__ = ["Context", "Grid", "InputError", "Kernel", "SystemSet", "load_model", "save_model"]

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 import h5py
 import torch
@@ -10,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kernelmap.errors import InputError
-from kernelmap.files import atomic_path, open_hdf5
+from kernelmap.files import atomic_path, open_hdf5, read_array, read_attribute
 from kernelmap.grids import Grid
 
 
@@ -38,18 +37,18 @@ class Context:
     def batch_shape(self) -> torch.Size:
         return torch.broadcast_shapes(self.U.shape[:-2], self.F.shape[:-2])
 
-    def select(self, pairs: Tensor) -> Self:
+    def select(self, pairs: Tensor) -> "Context":
         """The same system with some of its pairs, in the order given."""
         return self._trusted(self.U[..., pairs], self.F[..., pairs], self.y, self.x)
 
-    def to(self, target: torch.dtype | torch.device | str) -> Self:
+    def to(self, target: torch.dtype | torch.device | str) -> "Context":
         """Values in another dtype or on another device; grids stay in float64."""
         if isinstance(target, torch.dtype):
             return self._trusted(self.U.to(target), self.F.to(target), self.y, self.x)
         return self._trusted(self.U.to(target), self.F.to(target), self.y.to(target), self.x.to(target))
 
     @classmethod
-    def _trusted(cls, U: Tensor, F: Tensor, y: Grid, x: Grid) -> Self:
+    def _trusted(cls, U: Tensor, F: Tensor, y: Grid, x: Grid) -> "Context":
         """Without the checks: for pieces of what has been checked."""
         context = object.__new__(cls)
         for name, value in (("U", U), ("F", F), ("y", y), ("x", x)):
@@ -65,10 +64,9 @@ class Context:
             write_grid(file, "x", self.x)
 
     @classmethod
-    def load(cls, path: Path | str) -> Self:
+    def load(cls, path: Path | str) -> "Context":
         with open_hdf5(path) as file:
-            arrays = torch.from_numpy(file["U"][()]), torch.from_numpy(file["F"][()])  # pyright: ignore
-            return cls(*arrays, read_grid(file, "y"), read_grid(file, "x"))
+            return cls(read_array(file, "U"), read_array(file, "F"), read_grid(file, "y"), read_grid(file, "x"))
 
 
 def write_grid(file: h5py.Group, name: str, grid: Grid) -> None:
@@ -78,8 +76,10 @@ def write_grid(file: h5py.Group, name: str, grid: Grid) -> None:
 
 
 def read_grid(file: h5py.Group, name: str) -> Grid:
-    points, weights = (torch.from_numpy(file[f"{name}/{part}"][()]) for part in ("points", "weights"))  # pyright: ignore
-    return Grid(points, weights, int(file[name].attrs["components"]))
+    group = file[name]
+    if not isinstance(group, h5py.Group):
+        raise InputError(f"{file.file.filename}: {name} should be a group with points and weights.")
+    return Grid(read_array(group, "points"), read_array(group, "weights"), int(read_attribute(group, "components")))
 
 
 def _check(c: Context) -> None:

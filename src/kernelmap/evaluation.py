@@ -24,6 +24,7 @@ def evaluate(model: KernelMap, systems: SystemSet, d: int) -> dict[str, Any]:
     """
     if systems.kernels is None:
         raise InputError("these systems come without their true kernels; there is nothing to compare with.")
+    model.check_pairs(d)
     draws = strided_draws(systems.pairs, d)
     results = {}
     for index, name in enumerate(progress(systems.names, "Evaluating")):

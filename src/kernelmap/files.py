@@ -5,11 +5,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import mkstemp
 from typing import Any
 
 import h5py
+import numpy as np
 import safetensors
+import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -25,11 +27,11 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle = NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix, delete=False)
+        handle, name = mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}. Choose another place.") from error
-    handle.close()
-    temporary = Path(handle.name)
+    os.close(handle)
+    temporary = Path(name)
     try:
         yield temporary
         temporary.chmod(0o666 & ~_umask())
@@ -60,7 +62,11 @@ def read_json(path: Path | str) -> Any:
 
 def write_tensors(path: Path | str, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
     with atomic_path(path) as temporary:
-        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, temporary, metadata)
+        save_file(
+            {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
+            temporary,
+            metadata,
+        )
 
 
 def read_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -96,6 +102,17 @@ def open_hdf5(path: Path | str) -> Iterator[h5py.File]:
                 f"{path} lacks an entry that was expected ({error.args[0]}); it holds {sorted(file)} "
                 f"with attributes {sorted(file.attrs)}."
             ) from error
+
+
+def read_array(group: h5py.Group, name: str) -> Tensor:
+    data = group[name]
+    if not isinstance(data, h5py.Dataset):
+        raise InputError(f"{group.file.filename}: {name} should be a data set.")
+    return torch.from_numpy(np.asarray(data[()]))
+
+
+def read_attribute(group: h5py.Group, name: str) -> Any:
+    return group.attrs[name]
 
 
 def existing_file(path: Path | str, kind: str) -> Path:

@@ -3,18 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 import h5py
 import numpy as np
-import torch
 from jaxtyping import Float
 from scipy.interpolate import LinearNDInterpolator, make_interp_spline
 from torch import Tensor
 
 from kernelmap.context import read_grid, write_grid
 from kernelmap.errors import InputError
-from kernelmap.files import atomic_path, open_hdf5
+from kernelmap.files import atomic_path, open_hdf5, read_array
 from kernelmap.grids import Grid
 from kernelmap.linalg import shared_matmul
 
@@ -27,10 +25,10 @@ class Kernel:
     Leading dimensions are a batch of systems.
     """
 
-    right: Float[Tensor, "*b R N"]
+    right: Float[Tensor, "*#b R N"]
     y: Grid
     x: Grid
-    left: Float[Tensor, "*b M R"] | None = None
+    left: Float[Tensor, "*#b M R"] | None = None
 
     def __post_init__(self) -> None:
         if self.right.shape[-1] != self.y.size:
@@ -40,26 +38,28 @@ class Kernel:
             raise InputError(f"the kernel has {rows} rows but the grid x has {self.x.size} values.")
 
     @property
-    def values(self) -> Float[Tensor, "*b M N"]:
+    def values(self) -> Float[Tensor, "*#b M N"]:
         return self.right if self.left is None else self.left @ self.right
 
-    def apply(self, U: Float[Tensor, "*b N n"]) -> Float[Tensor, "*b M n"]:
+    def apply(self, U: Float[Tensor, "*#b N n"]) -> Float[Tensor, "*#b M n"]:
         """f = K diag(w) U for n inputs, from the factors or from the values, whichever takes fewer operations."""
         if U.shape[-2] != self.y.size:
-            raise InputError(f"the kernel takes inputs with {self.y.size} values, got {U.shape[-2]} (shape {tuple(U.shape)}).")
+            raise InputError(
+                f"the kernel takes inputs with {self.y.size} values, got {U.shape[-2]} (shape {tuple(U.shape)})."
+            )
         weights = self.y.value_weights.to(self.right)
         if self.left is None or self.x.size <= self.left.shape[-1]:
             return shared_matmul(self.values * weights, U)
         return self.left @ shared_matmul(self.right * weights, U)
 
-    def expand(self, batch: Sequence[int]) -> Self:
+    def expand(self, batch: Sequence[int]) -> "Kernel":
         """The same kernel for every system of a batch."""
-        right, left = (None if t is None else t.expand(*batch, *t.shape[-2:]) for t in (self.right, self.left))
-        return type(self)(right, self.y, self.x, left)  # pyright: ignore
+        left = None if self.left is None else self.left.expand(*batch, *self.left.shape[-2:])
+        return Kernel(self.right.expand(*batch, *self.right.shape[-2:]), self.y, self.x, left)
 
-    def __getitem__(self, system: int | tuple[int, ...]) -> Self:
+    def __getitem__(self, system: int | tuple[int, ...]) -> "Kernel":
         """One system of a batch."""
-        return type(self)(self.right[system], self.y, self.x, None if self.left is None else self.left[system])
+        return Kernel(self.right[system], self.y, self.x, None if self.left is None else self.left[system])
 
     def __call__(self, y: np.ndarray | Tensor, x: np.ndarray | Tensor | None = None) -> np.ndarray:
         """Values at any points y (and x) of the domain, linear between the grid's points.
@@ -87,12 +87,10 @@ class Kernel:
             write_grid(file, "x", self.x)
 
     @classmethod
-    def load(cls, path: Path | str) -> Self:
+    def load(cls, path: Path | str) -> "Kernel":
         with open_hdf5(path) as file:
-            right, left = (torch.from_numpy(file[k][()]) if k in file else None for k in ("right", "left"))  # pyright: ignore
-            if right is None:
-                raise KeyError("right")
-            return cls(right, read_grid(file, "y"), read_grid(file, "x"), left)
+            left = read_array(file, "left") if "left" in file else None
+            return cls(read_array(file, "right"), read_grid(file, "y"), read_grid(file, "x"), left)
 
     def export(self, path: Path | str) -> None:
         """Write the values for other programs: .npz (y, x, K) or, for a radial kernel, .csv (r, K)."""
@@ -105,7 +103,9 @@ class Kernel:
             with atomic_path(path) as temporary:
                 np.savetxt(temporary, np.column_stack([y[:, 0], values[0]]), delimiter=",", header="r,K", comments="")
         else:
-            raise InputError(f"cannot export a kernel of shape {values.shape} to {path.name}: use .npz, or .csv for K(r).")
+            raise InputError(
+                f"cannot export a kernel of shape {values.shape} to {path.name}: use .npz, or .csv for K(r)."
+            )
 
 
 def _interpolate(grid: Grid, table: np.ndarray, points: np.ndarray | Tensor, axis: int, name: str) -> np.ndarray:

@@ -8,8 +8,8 @@ from kernelmap.grids import Grid
 
 
 def operator_error(
-    predicted: Float[Tensor, "*b M d"], measured: Float[Tensor, "*b M d"], x: Grid
-) -> Float[Tensor, "*b"]:
+    predicted: Float[Tensor, "*#b M d"], measured: Float[Tensor, "*#b M d"], x: Grid
+) -> Float[Tensor, "*#b"]:
     """||K_hat u - f|| / ||f||, averaged over pairs; the norm is over x.
 
     With a single output point (M = 1) the pairs *are* the locations x, and the norm is over them.
@@ -21,15 +21,15 @@ def operator_error(
     return ratio if x.is_point else ratio.mean(dim=-1)
 
 
-def exploration_measure(u: Float[Tensor, "*b P N"], y: Grid) -> Float[Tensor, "*b N"]:
+def exploration_measure(u: Float[Tensor, "*#b P N"], y: Grid) -> Float[Tensor, "*#b N"]:
     """ρ(y) ∝ Σ_j |g[u_j](y)| with ∫ρ = 1: where the pairs look at the kernel."""
     rho = u.abs().sum(dim=-2)
     return rho / (rho * y.value_weights.to(rho)).sum(dim=-1, keepdim=True)
 
 
 def kernel_error(
-    estimate: Float[Tensor, "*b M N"], truth: Float[Tensor, "*b M N"], rho: Float[Tensor, "*b N"], y: Grid
-) -> Float[Tensor, "*b"]:
+    estimate: Float[Tensor, "*#b M N"], truth: Float[Tensor, "*#b M N"], rho: Float[Tensor, "*#b N"], y: Grid
+) -> Float[Tensor, "*#b"]:
     """||K_hat - K|| / ||K|| in L²(ρ)."""
     weights = (rho * y.value_weights.to(rho))[..., None, :]
     squares = [(weights * values.square()).sum(dim=(-2, -1)) for values in (estimate - truth, truth)]

@@ -51,7 +51,7 @@ def load_model(name: Path | str) -> tuple[KernelMap, dict[str, Any]]:
         raise InputError(f"{directory / 'config.json'} is of format {found}, this version reads format {FORMAT}.")
     try:
         shape, options = ContextShape.from_json(config["shape"]), MapOptions(**config["options"])
-        model = build(config["map"], shape, options)
+        model, about = build(config["map"], shape, options), config["about"]
     except (KeyError, TypeError) as error:
         raise InputError(f"{directory / 'config.json'} does not describe a model of this version ({error}).") from error
     weights, _ = read_tensors(directory / "weights.safetensors")
@@ -59,7 +59,7 @@ def load_model(name: Path | str) -> tuple[KernelMap, dict[str, Any]]:
         model.to(weights["u_std"].dtype).load_state_dict(weights)
     except (RuntimeError, KeyError) as error:
         raise InputError(f"the weights in {directory} do not fit its config.json: {error}") from error
-    return model.eval(), config["about"]
+    return model.eval(), about
 
 
 def find_model(name: Path | str) -> Path:

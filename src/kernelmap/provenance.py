@@ -9,7 +9,11 @@ from typing import Any
 
 
 def provenance() -> dict[str, Any]:
-    return {"command": shlex.join(["kernelmap", *sys.argv[1:]]), "version": version("kernelmap"), "commit": _commit()}
+    return {
+        "command": shlex.join(["kernelmap", *sys.argv[1:]]),
+        "version": version("kernelmap"),
+        "commit": _commit(),
+    }
 
 
 def _commit() -> str | None:

@@ -31,13 +31,16 @@ def import_released(path: Path | str, data: RadialData) -> NAO:
     context = train.batch(strided_draws(train.pairs, d)[:1], torch.arange(1))
     model = NAO(ContextShape.of(context), MapOptions(dk=dk, layers=layers)).double()
     state: dict[str, Tensor] = {}
-    for layer in range(layers):
-        for part in ("weight", "bias"):
-            halves = [weights[f"fc{kind}_{layer}_0.{part}"] for kind in "qk"]
-            state[f"projections.{layer}.{part}"] = torch.cat(halves)
-    for theirs, ours in (("kernel", "w_u"), ("fnw", "norms.0.w.0"), ("fnb", "norms.0.b.0")):
-        for part in ("0.weight", "0.bias", "2.weight", "2.bias", "4.weight", "4.bias"):
-            state[f"{ours}.parts.0.{part}"] = weights[f"{theirs}.layers.{part}"]
+    try:
+        for layer in range(layers):
+            for part in ("weight", "bias"):
+                halves = [weights[f"fc{kind}_{layer}_0.{part}"] for kind in "qk"]
+                state[f"projections.{layer}.{part}"] = torch.cat(halves)
+        for theirs, ours in (("kernel", "w_u"), ("fnw", "norms.0.w.0"), ("fnb", "norms.0.b.0")):
+            for part in ("0.weight", "0.bias", "2.weight", "2.bias", "4.weight", "4.bias"):
+                state[f"{ours}.parts.0.{part}"] = weights[f"{theirs}.layers.{part}"]
+    except KeyError as error:
+        raise InputError(f"{path} is not a whole released NAO: it lacks {error}.") from error
     for name, value in (("w_f", W_F), ("norms.0.w.1", F_TOKEN_W), ("norms.0.b.1", F_TOKEN_B)):
         state[f"{name}.constants"] = torch.full((1, 1), value, dtype=torch.float64)
     state |= _moments(data)
@@ -56,7 +59,7 @@ def _read(path: Path | str) -> dict[str, Tensor]:
         raise InputError(f"{path} is not a checkpoint that can be read safely: {error}") from error
     if not isinstance(weights, dict) or "fcq_0_0.weight" not in weights or "kernel.layers.0.weight" not in weights:
         raise InputError(f"{path} does not hold a released NAO (layers fcq_0_0, fck_0_0, kernel, fnw, fnb).")
-    return {name: value.double() for name, value in weights.items()}
+    return {name: value.double() for name, value in weights.items() if isinstance(value, Tensor)}
 
 
 def _moments(data: RadialData) -> dict[str, Tensor]:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import h5py
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from kernelmap.context import Context, read_grid, write_grid
 from kernelmap.errors import InputError
-from kernelmap.files import atomic_path, open_hdf5
+from kernelmap.files import atomic_path, open_hdf5, read_array, read_attribute
 from kernelmap.grids import Grid
 
 
@@ -48,7 +48,7 @@ class SystemSet:
         f = self.f[systems[None, :, None], draws[:, None, :]]
         return Context._trusted(u.mT, f.mT, self.y, self.x)
 
-    def select(self, names: Sequence[str]) -> Self:
+    def select(self, names: Sequence[str]) -> "SystemSet":
         """Some of the systems, by name."""
         missing = [name for name in names if name not in self.names]
         if missing:
@@ -62,12 +62,14 @@ class SystemSet:
             kernels=None if self.kernels is None else self.kernels[index],
         )
 
-    def to(self, target: torch.dtype | torch.device | str) -> Self:
+    def to(self, target: torch.dtype | torch.device | str) -> "SystemSet":
         kernels = None if self.kernels is None else self.kernels.to(target)
         return replace(self, u=self.u.to(target), f=self.f.to(target), kernels=kernels)
 
-    def with_noise(self, level: float, seed: int) -> Self:
+    def with_noise(self, level: float, seed: int) -> "SystemSet":
         """White noise on f, of `level` times each system's root mean square."""
+        if not level >= 0:
+            raise InputError(f"the level of noise must not be negative, got {level}.")
         generator = torch.Generator().manual_seed(seed)
         noise = torch.randn(self.f.shape, generator=generator, dtype=torch.float64).to(self.f)
         rms = self.f.square().mean(dim=(1, 2), keepdim=True).sqrt()
@@ -76,7 +78,15 @@ class SystemSet:
     def checksum(self) -> str:
         """SHA-256 of the numbers."""
         digest = hashlib.sha256()
-        for tensor in (self.u, self.f, self.kernels, self.y.points, self.y.weights, self.x.points, self.x.weights):
+        for tensor in (
+            self.u,
+            self.f,
+            self.kernels,
+            self.y.points,
+            self.y.weights,
+            self.x.points,
+            self.x.weights,
+        ):
             if tensor is not None:
                 digest.update(tensor.cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()
@@ -92,13 +102,11 @@ class SystemSet:
         group.attrs["sha256"] = self.checksum()
 
     @classmethod
-    def read(cls, group: h5py.Group) -> Self:
-        u, f, kernels = (
-            torch.from_numpy(group[key][()]) if key != "kernels" or key in group else None  # pyright: ignore
-            for key in ("u", "f", "kernels")
-        )
-        names, about = tuple(json.loads(group.attrs["names"])), json.loads(group.attrs["about"])
-        systems = cls(names, u, f, read_grid(group, "y"), read_grid(group, "x"), kernels, about)  # pyright: ignore
+    def read(cls, group: h5py.Group) -> "SystemSet":
+        kernels = read_array(group, "kernels") if "kernels" in group else None
+        names, about = (json.loads(read_attribute(group, key)) for key in ("names", "about"))
+        grids = read_grid(group, "y"), read_grid(group, "x")
+        systems = cls(tuple(names), read_array(group, "u"), read_array(group, "f"), *grids, kernels, about)
         if systems.checksum() != group.attrs["sha256"]:
             raise InputError(f"{group.file.filename} does not match its checksum; generate it again.")
         return systems
@@ -109,7 +117,7 @@ class SystemSet:
             self.write(file)
 
     @classmethod
-    def load(cls, path: Path | str) -> Self:
+    def load(cls, path: Path | str) -> "SystemSet":
         with open_hdf5(path) as file:
             return cls.read(file)
 

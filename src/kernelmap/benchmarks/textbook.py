@@ -10,12 +10,12 @@ from kernelmap.context import Context
 from kernelmap.maps import NAO
 
 
-def textbook_response(model: NAO, context: Context) -> Float[Tensor, "*b M d"]:
+def textbook_response(model: NAO, context: Context) -> Float[Tensor, "*#b M d"]:
     """f = K_hat diag(w) U from a NAO's weights with the continuous normaliser."""
     return (textbook_kernel(model, context) * context.y.value_weights.to(context.U)) @ context.U
 
 
-def textbook_kernel(model: NAO, context: Context) -> Float[Tensor, "*b M N"]:
+def textbook_kernel(model: NAO, context: Context) -> Float[Tensor, "*#b M N"]:
     N, heads = context.y.size, model.options.heads
     X = torch.cat([(context.U - model.u_mean) / model.u_std, (context.F - model.f_mean) / model.f_std], dim=-2)
     z_y, z_x = model.shape.y.coordinates(context.y).to(X), model.shape.x.coordinates(context.x).to(X)
@@ -38,7 +38,7 @@ def textbook_kernel(model: NAO, context: Context) -> Float[Tensor, "*b M N"]:
     return kernel * (model.f_std / model.u_std) * model.shape.y.jacobian  # pyright: ignore
 
 
-def attention_matrix(model: NAO, X: Float[Tensor, "*b n d"], layer: int, head: int) -> Float[Tensor, "*b n n"]:
+def attention_matrix(model: NAO, X: Float[Tensor, "*#b n d"], layer: int, head: int) -> Float[Tensor, "*#b n n"]:
     """A = Q Kᵀ / √dk."""
     both = model.projections[layer](X)
     dk, half = model.options.dk, both.shape[-1] // 2

@@ -1,6 +1,5 @@
 """`kernelmap evaluate`: errors of a model on a problem's test systems."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,8 +40,8 @@ def evaluate(
     loaded, _ = load_model(model)
     test = radial("sine", variant, dx).test
     if noise:
-        test = replace(test.with_noise(noise, seed))
-    pairs = d or loaded.shape.d
+        test = test.with_noise(noise, seed)
+    pairs = loaded.shape.d if d is None else d
     results = errors_of(loaded.double(), test, pairs)
     if json is not None:
         write_json(Path(json), results | {"model": model, "d": pairs, "data": test.about, **provenance()})
@@ -51,7 +50,13 @@ def evaluate(
 
 def table(results: dict[str, Any], title: str) -> Table:
     output = Table(title=title)
-    for name in ("system", "operator error\ncontext", "operator error\nheld out", "kernel error", "kernel error\npooled"):
+    for name in (
+        "system",
+        "operator error\ncontext",
+        "operator error\nheld out",
+        "kernel error",
+        "kernel error\npooled",
+    ):
         output.add_column(name, justify="left" if name == "system" else "right")
     for name, errors in results["systems"].items():
         output.add_row(name, *("-" if value is None else f"{value:.2%}" for value in errors.values()))

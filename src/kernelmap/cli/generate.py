@@ -36,4 +36,5 @@ def generate(
     if noise:
         data = replace(data, train=data.train.with_noise(noise, seed), test=data.test.with_noise(noise, seed + 1))
     data.save(out)
-    print(f"{len(data.train.names)} training systems ({data.train.pairs} pairs each) and {len(data.test.names)} test systems in {out}")
+    train, test = data.train, data.test
+    print(f"{len(train.names)} training systems ({train.pairs} pairs each), {len(test.names)} test systems in {out}")

@@ -21,6 +21,12 @@ def import_released(ckpt: Annotated[Path, tyro.conf.Positional], setting: Settin
         out: directory for the model.
     """
     model = load(ckpt, radial(setting, "released"))
-    about = {"problem": "radial", "setting": setting, "variant": "released", "dx": 0.0125, "source": ckpt.name}
+    about = {
+        "problem": "radial",
+        "setting": setting,
+        "variant": "released",
+        "dx": 0.0125,
+        "source": ckpt.name,
+    }
     save_model(out, model, about | provenance())
     print(f"NAO with d = {model.shape.d}, dk = {model.options.dk} in {out}")

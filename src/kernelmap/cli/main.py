@@ -29,7 +29,9 @@ def main() -> None:
     """Run a command; a mistake in its input ends with one clear sentence and exit code 2."""
     try:
         tyro.extras.subcommand_cli_from_dict(
-            COMMANDS, prog="kernelmap", description="From a few measured pairs (u, f) of a system to its hidden kernel."
+            COMMANDS,
+            prog="kernelmap",
+            description="From a few measured pairs (u, f) of a system to its hidden kernel.",
         )
     except InputError as error:
         console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)

@@ -48,7 +48,16 @@ def train(
     data = radial(setting, variant, dx)
     about = {"problem": problem, "setting": setting, "variant": variant, "dx": dx, **provenance()}
     progress = run(
-        map, options, data.train, d, recipe, out, about=about, draws=data.draws, resume=resume, machine=machine
+        map,
+        options,
+        data.train,
+        d,
+        recipe,
+        out,
+        about=about,
+        draws=data.draws,
+        resume=resume,
+        machine=machine,
     )
     print(
         f"{progress.epoch} epochs in {progress.seconds:.0f} s; lowest validation loss {progress.best_loss:.4f} "

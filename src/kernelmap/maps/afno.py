@@ -27,7 +27,7 @@ class FourierMixer(nn.Module):
         self.weights = nn.Parameter(torch.randn(2, 2, channels, channels) / channels)
         self.biases = nn.Parameter(torch.zeros(2, 2, channels))
 
-    def forward(self, X: Float[Tensor, "*b n c"]) -> Float[Tensor, "*b n c"]:
+    def forward(self, X: Float[Tensor, "*#b n c"]) -> Float[Tensor, "*#b n c"]:
         modes = torch.fft.rfft(self.norm(X), dim=-2, norm="forward")
         hidden = self._linear(0, modes)
         hidden = torch.complex(hidden.real.relu(), hidden.imag.relu())

@@ -43,7 +43,7 @@ class AttendedTokens:
     h: Blocks
     updates: tuple[Update, ...] = ()
 
-    def times(self, c: Float[Tensor, "*b d k"], bias: Tensor | float = 0.0) -> list[Float[Tensor, "*b n k"]]:
+    def times(self, c: Float[Tensor, "*#b d k"], bias: Tensor | float = 0.0) -> list[Tensor]:
         """X c + bias, block by block."""
         sums = c.sum(dim=-2, keepdim=True)
         # The bias joins the last term: before that, z serves as values.
@@ -57,7 +57,7 @@ class AttendedTokens:
             z = [v + (constant + part[:, None] * sums) + q @ summary for v, q, part in zip(z, p, b, strict=True)]
         return z
 
-    def transposed_times(self, r: Blocks) -> Float[Tensor, "*b d k"]:
+    def transposed_times(self, r: Blocks) -> Float[Tensor, "*#b d k"]:
         """Xᵀ r for r (*b, n, k) on each block."""
         constant = torch.zeros_like(r[0][..., :1, :])
         for p, hk, b in reversed(self.updates):
@@ -70,7 +70,9 @@ class AttendedTokens:
             constant = constant - mean / std * v.sum(dim=-2, keepdim=True)
         return sum_blocks(parts) + constant
 
-    def attend(self, weight: Float[Tensor, "d 2R"], bias: Float[Tensor, " 2R"], w: Blocks, b: Blocks) -> "AttendedTokens":
+    def attend(
+        self, weight: Float[Tensor, "d QK"], bias: Float[Tensor, " QK"], w: Blocks, b: Blocks
+    ) -> "AttendedTokens":
         """The tokens after one more layer of linear attention, given w (H, n) and b (n) on each block."""
         q, k = zip(*(z.chunk(2, dim=-1) for z in self.times(weight, bias)), strict=True)
         heads, width = w[0].shape[0], q[0].shape[-1]
@@ -83,8 +85,11 @@ class AttendedTokens:
 
 
 def softmax_attention(
-    q: Float[Tensor, "*b H n dk"], k: Float[Tensor, "*b H m dk"], h: Float[Tensor, " m"], values: Float[Tensor, "*b m c"]
-) -> Float[Tensor, "*b H n c"]:
+    q: Float[Tensor, "*#b H n dk"],
+    k: Float[Tensor, "*#b H m dk"],
+    h: Float[Tensor, " m"],
+    values: Float[Tensor, "*#b m c"],
+) -> Float[Tensor, "*#b H n c"]:
     """softmax(Q Kᵀ / √dk + log h) V: the softmax of a measure, so that it does not depend on the grid.
 
     torch's memory-efficient kernel wants queries, keys and values of one width: zeros are appended.
@@ -92,13 +97,20 @@ def softmax_attention(
     q, k = measured(q, k, h)
     width = max(q.shape[-1], values.shape[-1])
     v = values[..., None, :, :].expand(*k.shape[:-1], -1)
-    flat = [nnf.pad(x, (0, width - x.shape[-1])).reshape(-1, *x.shape[-3:-1], width) for x in (q, k, v)]
-    return nnf.scaled_dot_product_attention(*flat, scale=1.0).reshape(*q.shape[:-1], width)[..., : v.shape[-1]]
+    q_flat, k_flat, v_flat = (
+        nnf.pad(x, (0, width - x.shape[-1])).reshape(-1, *x.shape[-3:-1], width) for x in (q, k, v)
+    )
+    return nnf.scaled_dot_product_attention(q_flat, k_flat, v_flat, scale=1.0).reshape(*q.shape[:-1], width)[
+        ..., : v.shape[-1]
+    ]
 
 
 def softmax_rows(
-    rows: Float[Tensor, "H M n"], q: Float[Tensor, "*b H n dk"], k: Float[Tensor, "*b H m dk"], h: Float[Tensor, " m"]
-) -> Float[Tensor, "*b M m"]:
+    rows: Float[Tensor, "H M n"],
+    q: Float[Tensor, "*#b H n dk"],
+    k: Float[Tensor, "*#b H m dk"],
+    h: Float[Tensor, " m"],
+) -> Float[Tensor, "*#b M m"]:
     """Σ_heads rows softmax(Q Kᵀ / √dk + log h), a block of the n rows of the softmax at a time."""
     q, k = measured(q, k, h)
     block = max(1, 2**20 // k.shape[-2])
@@ -119,11 +131,11 @@ def measured(q: Tensor, k: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
     return torch.cat([q / sqrt(q.shape[-1]), torch.ones_like(q[..., :1])], dim=-1), torch.cat([k, log_h], dim=-1)
 
 
-def split_heads(x: Float[Tensor, "*b n Hdk"], heads: int) -> Float[Tensor, "*b H n dk"]:
+def split_heads(x: Float[Tensor, "*#b n Hdk"], heads: int) -> Float[Tensor, "*#b H n dk"]:
     return x.unflatten(-1, (heads, -1)).transpose(-3, -2)
 
 
-def join_heads(x: Float[Tensor, "*b H n dk"]) -> Float[Tensor, "*b n Hdk"]:
+def join_heads(x: Float[Tensor, "*#b H n dk"]) -> Float[Tensor, "*#b n Hdk"]:
     return x.transpose(-3, -2).flatten(-2)
 
 
@@ -132,7 +144,7 @@ def sum_blocks(parts: Blocks) -> Tensor:
     return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 
-def stack_blocks(parts: Blocks) -> Float[Tensor, "*b n c"]:
+def stack_blocks(parts: Blocks) -> Float[Tensor, "*#b n c"]:
     """One array over all tokens; a shared block is repeated over the batch."""
     batch = torch.broadcast_shapes(*(part.shape[:-2] for part in parts))
     return torch.cat([part.expand(*batch, *part.shape[-2:]) for part in parts], dim=-2)

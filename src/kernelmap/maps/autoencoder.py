@@ -32,5 +32,3 @@ class Autoencoder(KernelMap):
         first = nnf.leaky_relu(u[..., None, :, :] + f[..., :, None, :])
         values = self.out(nnf.leaky_relu(self.hidden(first)))[..., 0]
         return Kernel(values * self.unit, context.y, context.x)
-
-

@@ -53,12 +53,15 @@ class KernelMap(nn.Module):
     def kernel(self, context: Context) -> Kernel:
         raise NotImplementedError
 
-    def forward(self, context: Context) -> Kernel:
-        if context.d != self.shape.d:
+    def check_pairs(self, d: int) -> None:
+        if d != self.shape.d:
             raise InputError(
-                f"this model takes contexts of exactly d = {self.shape.d} pairs, got {context.d}. "
-                f"Select {self.shape.d} pairs, or use a model trained for d = {context.d}."
+                f"this model takes contexts of exactly d = {self.shape.d} pairs, got {d}. "
+                f"Select {self.shape.d} pairs, or use a model trained for d = {d}."
             )
+
+    def forward(self, context: Context) -> Kernel:
+        self.check_pairs(context.d)
         self.shape.y.check(context.y, "y")
         self.shape.x.check(context.x, "x")
         return self.kernel(context.to(self.u_std.dtype)).expand(context.batch_shape)

@@ -11,7 +11,7 @@ from kernelmap.context import Context
 from kernelmap.errors import InputError
 from kernelmap.grids import Grid
 
-MARGIN = 0.02
+MARGIN = 0.05
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,7 @@ class ContextShape:
     @classmethod
     def from_json(cls, values: dict) -> "ContextShape":
         y, x = (
-            Domain(**{key: tuple(v) if isinstance(v, list) else v for key, v in values[name].items()}) for name in "yx"
+            Domain(tuple(box["low"]), tuple(box["high"]), box["components"], box["point_weight"])
+            for box in (values["y"], values["x"])
         )
         return cls(values["d"], values["N"], values["M"], y, x)

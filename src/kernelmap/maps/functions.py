@@ -1,6 +1,6 @@
 """Learned functions of position: evaluated on a grid they give a vector, on two grids a matrix."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import torch
 from jaxtyping import Float
@@ -15,7 +15,7 @@ def mlp(inputs: int, outputs: int, hidden: tuple[int, ...] = HIDDEN) -> nn.Seque
     """Linear layers with LeakyReLU between them."""
     sizes = (inputs, *hidden, outputs)
     layers: list[nn.Module] = [nn.Linear(sizes[0], sizes[1])]
-    for left, right in zip(sizes[1:-1], sizes[2:], strict=True):
+    for left, right in pairwise(sizes[1:]):
         layers += [nn.LeakyReLU(), nn.Linear(left, right)]
     return nn.Sequential(*layers)
 

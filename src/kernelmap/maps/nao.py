@@ -66,19 +66,20 @@ class NAO(KernelMap):
             q, k = self.layer_normed(context, h)
             return Kernel(join_heads(k[..., : context.y.size, :]).mT, context.y, context.x, join_heads(rows @ q))
         X = self.tokens(context, h)
-        for projection, norm in zip(self.projections, self.norms, strict=False):
+        for projection, norm in zip(self.linear_layers, self.norms, strict=False):
             X = X.attend(projection.weight.mT, projection.bias, *norm(coordinates[: len(h)]))
         return self.mix(X, rows, context)
 
     def mix(self, X: AttendedTokens, rows: Float[Tensor, "H M n"], context: Context) -> Kernel:
         """Σ_heads rows Q K_uᵀ. With fewer rows than columns of Q, from vectors: (rows X) W_Q W_Kᵀ Xᵀ."""
-        weight, bias = self.projections[-1].weight, self.projections[-1].bias
+        weight, bias = self.linear_layers[-1].weight, self.linear_layers[-1].bias
         heads, M = rows.shape[:2]
-        if M > weight.shape[0] // 2:
+        if weight.shape[0] // 2 < M:
             q, k = (stack_blocks(X.times(weight.mT)) + bias).chunk(2, dim=-1)
             left = join_heads(rows @ split_heads(q, heads))
             return Kernel(k[..., : context.y.size, :].mT, context.y, context.x, left)
-        (w_q, w_k), (b_q, b_k) = (p.unflatten(0, (2, heads, -1)) for p in (weight, bias))
+        w_q, w_k = weight.unflatten(0, (2, heads, -1))
+        b_q, b_k = bias.unflatten(0, (2, heads, -1))
         sizes = [len(part) for part in X.h]
         columns = [part.flatten(0, 1).mT for part in rows.split(sizes, dim=-1)]
         attended_rows = X.transposed_times(columns).mT.unflatten(-2, (heads, M))
@@ -86,26 +87,31 @@ class NAO(KernelMap):
         values = X.times((left @ w_k).sum(dim=-3).mT)[0] + (left @ b_k[..., None]).sum(dim=-3).mT
         return Kernel(values.mT, context.y, context.x)
 
-    def geometry(self, context: Context) -> tuple[tuple[Tensor, Tensor], list[Float[Tensor, " n"]]]:
+    @property
+    def linear_layers(self) -> list[nn.Linear]:
+        """The projections to queries and keys, one per layer."""
+        return [p for p in self.projections if isinstance(p, nn.Linear)]
+
+    def geometry(self, context: Context) -> tuple[tuple[Tensor, Tensor], list[Tensor]]:
         """Coordinates of both grids in [-1, 1], and the quadrature weight of every token."""
         tied = self.tied_to_grid or self.normaliser != "continuous"
         if tied and (context.y.size, context.x.size) != (self.shape.N, self.shape.M):
             raise InputError(
-                f"this model is tied to the grid it was trained on, {self.shape.N} input and {self.shape.M} output values, "
-                f"got {context.y.size} and {context.x.size}. Interpolate to that grid, or use the continuous NAO."
+                f"this model is tied to the grid it was trained on, {self.shape.N} input and {self.shape.M} output "
+                f"values, got {context.y.size} and {context.x.size}. Interpolate, or use the continuous NAO."
             )
         domains = ((self.shape.y, context.y), (self.shape.x, context.x))
         y, x = (domain.coordinates(grid).to(self.u_std) for domain, grid in domains)
         h = [domain.token_weights(grid).to(self.u_std) for domain, grid in domains]
         return (y, x), h[: 2 if self.uses_f else 1]
 
-    def tokens(self, context: Context, h: list[Float[Tensor, " n"]]) -> AttendedTokens:
+    def tokens(self, context: Context, h: list[Tensor]) -> AttendedTokens:
         moments = [(self.u_mean, self.u_std), (self.f_mean, self.f_std)]
         return AttendedTokens([context.U, context.F][: len(h)], moments[: len(h)], h)
 
     def layer_normed(
-        self, context: Context, h: list[Float[Tensor, " n"]]
-    ) -> tuple[Float[Tensor, "*b H n dk"], Float[Tensor, "*b H n dk"]]:
+        self, context: Context, h: list[Tensor]
+    ) -> tuple[Float[Tensor, "*#b H n dk"], Float[Tensor, "*#b H n dk"]]:
         """Queries and keys of the last layer with LayerNorm, which needs the tokens themselves."""
         first = self.tokens(context, h)
         X = stack_blocks([(x - mean) / std for x, (mean, std) in zip(first.tokens, first.moments, strict=True)])
@@ -116,7 +122,7 @@ class NAO(KernelMap):
         q, k = self.projections[-1](X).chunk(2, dim=-1)
         return split_heads(q, self.options.heads), split_heads(k, self.options.heads)
 
-    def attention(self, q: Tensor, k: Tensor, h: Tensor, values: Tensor) -> Float[Tensor, "*b H n c"]:
+    def attention(self, q: Tensor, k: Tensor, h: Tensor, values: Tensor) -> Float[Tensor, "*#b H n c"]:
         """(Q Kᵀ / √dk) diag(h) V, associated as Q (Kᵀ diag(h) V)."""
         return q @ ((k * (h[:, None] / sqrt(q.shape[-1]))).mT @ values[..., None, :, :])
 

@@ -17,9 +17,7 @@ class ContinuousNormaliser(nn.Module):
         self.w = nn.ModuleList(GridFunction((domain,), heads) for domain in domains)
         self.b = nn.ModuleList(GridFunction((domain,), 1) for domain in domains)
 
-    def forward(
-        self, coordinates: Sequence[Tensor]
-    ) -> tuple[list[Float[Tensor, "H n"]], list[Float[Tensor, " n"]]]:
+    def forward(self, coordinates: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
         """w and b on each block of tokens."""
         w = [function(c) for function, c in zip(self.w, coordinates, strict=True)]
         return w, [function(c)[0] for function, c in zip(self.b, coordinates, strict=True)]
@@ -29,7 +27,7 @@ class TokenNorm(nn.LayerNorm):
     """LayerNorm over the tokens of each pair (`pairs` None), or over the whole token array. Ties a map to one grid."""
 
     def __init__(self, tokens: int, pairs: int | None) -> None:
-        super().__init__((tokens,) if pairs is None else (tokens, pairs))
+        super().__init__([tokens] if pairs is None else [tokens, pairs])
 
-    def forward(self, input: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b n d"]:
+    def forward(self, input: Float[Tensor, "*#b n d"]) -> Float[Tensor, "*#b n d"]:
         return super().forward(input.mT).mT if len(self.normalized_shape) == 1 else super().forward(input)

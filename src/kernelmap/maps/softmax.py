@@ -29,13 +29,13 @@ class SoftmaxNAO(NAO):
         return Kernel(values, context.y, context.x)
 
     def projected(
-        self, context: Context, coordinates: tuple[Tensor, Tensor], h: list[Float[Tensor, " n"]]
-    ) -> tuple[Float[Tensor, "*b H n dk"], Float[Tensor, "*b H n dk"]]:
+        self, context: Context, coordinates: tuple[Tensor, Tensor], h: list[Tensor]
+    ) -> tuple[Float[Tensor, "*#b H n dk"], Float[Tensor, "*#b H n dk"]]:
         """Queries and keys of the last layer: Z <- Z + Σ_heads w (A Z - mean A Z) + b (1ᵀW)."""
         heads, weights = self.options.heads, torch.cat(h)
-        W = torch.cat([p.weight for p in self.projections]).mT
+        W = torch.cat([p.weight for p in self.linear_layers]).mT
         z = stack_blocks(self.tokens(context, h).times(W))
-        for projection, norm in zip(self.projections, self.norms, strict=False):
+        for projection, norm in zip(self.linear_layers, self.norms, strict=False):
             w, b = (torch.cat(parts, dim=-1) for parts in norm(coordinates[: len(h)]))
             both, z = z[..., : projection.out_features] + projection.bias, z[..., projection.out_features :]
             W = W[:, projection.out_features :]
@@ -43,8 +43,8 @@ class SoftmaxNAO(NAO):
             update = softmax_attention(q, k, weights, z)
             mean = ((weights / weights.sum()) @ update)[..., None, :]
             z = z + (w[..., None] * (update - mean)).sum(dim=-3) + b[:, None] * W.sum(dim=0)
-        q, k = (z + self.projections[-1].bias).chunk(2, dim=-1)
+        q, k = (z + self.linear_layers[-1].bias).chunk(2, dim=-1)
         return split_heads(q, heads), split_heads(k, heads)
 
-    def attention(self, q: Tensor, k: Tensor, h: Tensor, values: Tensor) -> Float[Tensor, "*b H n c"]:
+    def attention(self, q: Tensor, k: Tensor, h: Tensor, values: Tensor) -> Float[Tensor, "*#b H n c"]:
         return softmax_attention(q, k, h, values)

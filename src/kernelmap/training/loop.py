@@ -4,6 +4,7 @@ import json
 import time
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -119,10 +120,10 @@ def train(
                 total, count = total + loss.detach() * tile.size, count + tile.size
             if (epoch + 1) % recipe.every and epoch + 1 < recipe.epochs:
                 continue
-            training = float(fabric.all_reduce(total, reduce_op="sum")) / count
+            training = float(torch.as_tensor(fabric.all_reduce(total, reduce_op="sum"))) / count
             with torch.no_grad():
                 validation = float(torch.cat([errors(tile).flatten() for tile in contexts.validation_tiles()]).mean())
-            if not training == training:
+            if isnan(training):
                 raise InputError(f"the loss is not a number after epoch {epoch + 1}; use a smaller --lr.")
             progress.epoch, progress.seconds = epoch + 1, time.perf_counter() - clock
             is_best = validation < progress.best_loss
@@ -136,7 +137,12 @@ def train(
                     log.write(json.dumps(line | {"seconds": round(progress.seconds, 2)}) + "\n")
                 save_state(state_path, objective, optimizer, progress, run)
             if bar is not None:
-                bar.update(bar.task_ids[0], completed=epoch + 1, loss=f"{training:.4f}", validation=f"{validation:.4f}")
+                bar.update(
+                    bar.task_ids[0],
+                    completed=epoch + 1,
+                    loss=f"{training:.4f}",
+                    validation=f"{validation:.4f}",
+                )
     fabric.barrier()
     return progress
 
@@ -157,7 +163,11 @@ def _keep_log(path: Path, epoch: int) -> None:
 def _bar(fabric: Fabric, recipe: Recipe, progress: Progress) -> Any:
     if not (fabric.is_global_zero and console.is_terminal):
         return nullcontext()
-    columns = ["[progress.description]{task.description}", BarColumn(), "epoch {task.completed:.0f}/{task.total:.0f}"]
+    columns = [
+        "[progress.description]{task.description}",
+        BarColumn(),
+        "epoch {task.completed:.0f}/{task.total:.0f}",
+    ]
     fields = [TextColumn("loss {task.fields[loss]}"), TextColumn("validation {task.fields[validation]}")]
     bar = ProgressBar(*columns, *fields, TimeRemainingColumn(), console=console)
     bar.add_task("Training", total=recipe.epochs, completed=progress.epoch, loss="-", validation="-")

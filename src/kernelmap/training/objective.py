@@ -17,7 +17,7 @@ class Objective(nn.Module):
         super().__init__()
         self.model, self.y, self.x = model, y, x
 
-    def forward(self, U: Float[Tensor, "*bu N d"], F: Float[Tensor, "*bf M d"]) -> Float[Tensor, "*b"]:
+    def forward(self, U: Float[Tensor, "*bu N d"], F: Float[Tensor, "*bf M d"]) -> Float[Tensor, "*#b"]:
         with parametrize.cached():
             kernel = self.model(Context._trusted(U, F, self.y, self.x))
         return operator_error(kernel.apply(U), F, self.x)

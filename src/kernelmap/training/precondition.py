@@ -1,7 +1,5 @@
 """Whitening the d features of the tokens: training sees well-conditioned features, the trained model does not know."""
 
-from copy import deepcopy
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -21,7 +19,7 @@ class Whitened(nn.Module):
 
     def __init__(self, root: Float[Tensor, "d d"]) -> None:
         super().__init__()
-        self.register_buffer("root", root)
+        self.register_buffer("root", root, persistent=False)
 
     def forward(self, V: Float[Tensor, "R d"]) -> Float[Tensor, "R d"]:
         return V @ self.root
@@ -42,10 +40,9 @@ def precondition(model: KernelMap, systems: SystemSet, draws: Tensor) -> None:
 
 def plain_weights(model: KernelMap) -> dict[str, Tensor]:
     """The weights of the model without its reparametrisation."""
-    if not any(parametrize.is_parametrized(module) for module in model.modules()):
-        return model.state_dict()
-    plain = deepcopy(model)
-    for module in list(plain.modules()):
-        if parametrize.is_parametrized(module):
-            parametrize.remove_parametrizations(module, "weight", leave_parametrized=True)
-    return plain.state_dict()
+    weights = model.state_dict()
+    for name, module in model.named_modules():
+        if isinstance(module, nn.Linear) and parametrize.is_parametrized(module, "weight"):
+            del weights[f"{name}.parametrizations.weight.original"]
+            weights[f"{name}.weight"] = module.weight.detach()
+    return weights

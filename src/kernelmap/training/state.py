@@ -41,7 +41,9 @@ def load_state(path: Path, module: nn.Module, optimizer: torch.optim.Optimizer, 
     if stored != wanted:
         changed = [key for key in sorted(wanted | stored) if wanted.get(key) != stored.get(key)]
         old, new = ({key: side.get(key) for key in changed} for side in (stored, wanted))
-        raise InputError(f"{path} belongs to another run: it was {old}, asked is {new}. Use the same options or another --out.")
+        raise InputError(
+            f"{path} belongs to another run: it was {old}, asked is {new}. Use the same options or another --out."
+        )
     model = {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
     module.load_state_dict(model)
     slots: dict[int, dict[str, Tensor]] = {}

@@ -5,4 +5,13 @@ from kernelmap.problems.radial.inputs import Inputs, Variant
 from kernelmap.problems.radial.kernels import RadialKernel
 from kernelmap.problems.radial.tokens import radial_tokens
 
-__all__ = ["Inputs", "RadialData", "RadialKernel", "Setting", "Variant", "radial", "radial_systems", "radial_tokens"]
+__all__ = [
+    "Inputs",
+    "RadialData",
+    "RadialKernel",
+    "Setting",
+    "Variant",
+    "radial",
+    "radial_systems",
+    "radial_tokens",
+]

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from kernelmap.errors import InputError
-from kernelmap.files import atomic_path, open_hdf5
+from kernelmap.files import atomic_path, open_hdf5, read_attribute
 from kernelmap.grids import point
 from kernelmap.grids import radii as radial_grid
 from kernelmap.problems.cache import cached
@@ -43,13 +43,14 @@ class RadialData:
     def load(cls, path: Path | str) -> "RadialData":
         with open_hdf5(path) as file:
             train, test = (SystemSet.read(file[name]) for name in ("train", "test"))  # pyright: ignore
-            return cls(train, test, int(file.attrs["draws"]) or None)
+            return cls(train, test, int(read_attribute(file, "draws")) or None)
 
 
 def radial(setting: Setting, variant: Variant = "released", dx: float = 0.0125) -> RadialData:
     """Training and test systems of one of the paper's settings.
 
-    sine: 7 sine kernels; diverse: all 21; single: one sine kernel acting on 14 inputs; fewer: 21 kernels, 5 contexts each.
+    sine: 7 sine kernels; diverse: all 21; single: one sine kernel acting on 14 inputs; fewer: all 21 with 5
+    contexts each.
     """
     both = _cached(training_kernels(variant) | test_kernels(variant), two_waves(variant), variant, dx, "systems")
     test = both.select(tuple(test_kernels(variant)))
@@ -86,7 +87,5 @@ def radial_systems(
     )
 
 
-def _cached(
-    kernels: Mapping[str, RadialKernel], inputs: Inputs, variant: Variant, dx: float, name: str
-) -> SystemSet:
+def _cached(kernels: Mapping[str, RadialKernel], inputs: Inputs, variant: Variant, dx: float, name: str) -> SystemSet:
     return cached(f"radial-{name}-{variant}-{dx:g}.h5", lambda: radial_systems(kernels, inputs, variant, dx))

@@ -28,7 +28,8 @@ def two_waves(variant: Variant) -> Inputs:
 def fourteen_waves(variant: Variant) -> Inputs:
     """cos kx for k = 1..7 and sin kx for k = 8..14, on [-π, π]: the inputs of the single-task setting."""
     return _on_period(
-        lambda y: np.stack([np.cos(k * y) for k in range(1, 8)] + [np.sin(k * y) for k in range(8, 15)]), variant
+        lambda y: np.stack([np.cos(k * y) for k in range(1, 8)] + [np.sin(k * y) for k in range(8, 15)]),
+        variant,
     )
 
 
@@ -55,5 +56,6 @@ def _on_period(waves: Callable[[np.ndarray], np.ndarray], variant: Variant) -> I
     # The norm is taken on the finest mesh whatever dx is: the functions do not depend on the resolution.
     norms = np.sqrt(np.square(tapered(locations(variant, FINEST_DX))).sum(axis=1) * FINEST_DX)
     return Inputs(
-        lambda y: tapered(y) / norms.reshape(-1, *[1] * np.ndim(y)), (-np.pi, -np.pi + 0.1, np.pi - 0.1, np.pi)
+        lambda y: tapered(y) / norms.reshape(-1, *[1] * np.ndim(y)),
+        (-np.pi, -np.pi + 0.1, np.pi - 0.1, np.pi),
     )

@@ -20,16 +20,16 @@ class RadialKernel:
     support: float
     breakpoints: tuple[float, ...] = ()
 
-    def __call__(self, r: np.ndarray) -> np.ndarray:
-        return np.where(r <= self.support, self.function(r), 0.0)
+    def __call__(self, r: np.ndarray | float) -> np.ndarray:
+        return np.where(r <= self.support, self.function(np.asarray(r)), 0.0)
 
 
-def sine(eta: float, variant: Variant) -> RadialKernel:
+def sine(eta: int, variant: Variant) -> RadialKernel:
     """exp(-η r) sin(6r)."""
     return RadialKernel(lambda r: np.exp(-eta * r) * np.sin(6 * r), 11.0 if variant == "paper" else 10.0)
 
 
-def cosine(eta: float, variant: Variant) -> RadialKernel:
+def cosine(eta: int, variant: Variant) -> RadialKernel:
     """(10-r)²/20 cos(η r) in the paper; 0.1 (10-r)/20 cos(η r) in the released data."""
     if variant == "paper":
         return RadialKernel(lambda r: (10 - r) ** 2 / 20 * np.cos(eta * r), 10.0)

@@ -1,0 +1,31 @@
+# `make demo` and `make test` build the virtual environment they need, with every version pinned.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test lint clean
+
+demo: .venv/run.stamp
+	$(BIN)/kernelmap demo --out kernelmap-demo
+
+test: lint
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+lint: .venv/test.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+.venv/run.stamp: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	# torch first and by its exact version: a range may pull the much larger CUDA build.
+	$(INSTALL) "torch==$$(sed -n 's/^torch==//p' constraints.txt)"
+	$(INSTALL) --editable .
+	touch $@
+
+.venv/test.stamp: .venv/run.stamp
+	$(INSTALL) --editable ".[test]"
+	touch $@
+
+clean:
+	rm -rf .venv kernelmap-demo

@@ -1,0 +1,72 @@
+"""A training step of NAO: implicit evaluation against the textbook formulas, and its growth with N."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kernelmap import grids
+from kernelmap.benchmarks.textbook import textbook_response
+from kernelmap.context import Context
+from kernelmap.maps import NAO, ContextShape, MapOptions
+from kernelmap.metrics import relative_difference
+from kernelmap.progress import progress
+
+D, DK = 302, 20
+
+
+def bench_attention(repeats: int) -> dict[str, Any]:
+    """Each case runs in a process of its own, so that peak memory and threads are its own."""
+    everything = os.cpu_count() or 1
+    cases = [(880, 10, dtype, threads, True) for threads in sorted({1, everything}) for dtype in ("float64", "float32")]
+    cases += [(n, 10, "float64", 1, False) for n in (1760, 3520)] + [(100_000, 1, "float64", 1, False)]
+    return {"cases": [_in_process(*case, repeats) for case in progress(cases, "Benchmark")]}
+
+
+def measure(n: int, batch: int, dtype: str, threads: int, against_textbook: bool, repeats: int) -> dict[str, Any]:
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    kind = getattr(torch, dtype)
+    grid = grids.radii(11 / n, n)
+    context = Context(torch.randn(batch, n, D, dtype=kind), torch.randn(batch, 1, D, dtype=kind), grid, grids.point())
+    model = NAO(ContextShape.of(context), MapOptions(dk=DK)).to(kind)
+    ours, f, gradients = _fastest(lambda: model(context).apply(context.U), model, context, repeats)
+    case = {"n": n, "d": D, "dk": DK, "batch": batch, "dtype": dtype, "threads": threads}
+    theirs = ratio = difference = None
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    if against_textbook:
+        theirs, g, textbook = _fastest(lambda: textbook_response(model, context), model, context, repeats)
+        ratio = theirs / ours
+        difference = max(relative_difference(a, b) for a, b in [(f, g), *zip(gradients, textbook, strict=True)])
+    times = {"textbook_s": theirs, "kernelmap_s": ours, "ratio": ratio}
+    return case | times | {"max_relative_difference": difference, "peak_memory_gb": memory}
+
+
+def _fastest(
+    respond: Callable[[], Tensor], model: NAO, context: Context, repeats: int
+) -> tuple[float, Tensor, list[Tensor]]:
+    """The shortest time of a forward and backward pass, the response and the gradients."""
+    shortest = float("inf")
+    for _ in range(repeats):
+        model.zero_grad()
+        start = time.perf_counter()
+        response = respond()
+        torch.linalg.vector_norm(response - context.F).backward()
+        shortest = min(shortest, time.perf_counter() - start)
+    return shortest, response.detach(), [p.grad.clone() for p in model.parameters() if p.grad is not None]  # pyright: ignore
+
+
+def _in_process(*case: Any) -> dict[str, Any]:
+    command = [sys.executable, "-m", "kernelmap.benchmarks.attention", json.dumps(case)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(*json.loads(sys.argv[1]))))

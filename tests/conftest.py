@@ -1,0 +1,21 @@
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from jaxtyping import install_import_hook
+
+# One cache for all workers of a run, kept between runs: the checksum guards it.
+os.environ.setdefault("KERNELMAP_CACHE", str(Path(tempfile.gettempdir()) / f"kernelmap-tests-{os.getuid()}"))
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+install_import_hook("kernelmap", "typecheck.typechecker")
+
+
+@pytest.fixture
+def reference() -> Path:
+    """The folder of reference data that lies beside the project where it is developed."""
+    folder = Path(__file__).parents[2] / "shared" / "reference"
+    if not folder.is_dir():
+        pytest.skip("the reference data are not beside this checkout")
+    return folder

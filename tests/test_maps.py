@@ -1,0 +1,190 @@
+"""One contract for all kernel maps; where a map is known not to keep a clause, the fact is written down and tested."""
+
+import pytest
+import torch
+
+from examples import CONTEXTS, radial_context
+from kernelmap import grids
+from kernelmap.context import Context
+from kernelmap.errors import InputError
+from kernelmap.maps import MAPS, ContextShape, KernelMap, MapOptions
+from kernelmap.metrics import relative_difference
+
+TIED_TO_GRID = {"discrete-nao"}
+ANY_MAP = pytest.mark.parametrize("name", list(MAPS))
+ANY_CONTEXT = pytest.mark.parametrize("kind", list(CONTEXTS))
+
+
+def build(name: str, context: Context, options: MapOptions | None = None) -> KernelMap:
+    torch.manual_seed(0)
+    model = MAPS[name](ContextShape.of(context), options or MapOptions(dk=5)).double()  # pyright: ignore
+    model.standardise(context.U, context.F)
+    return model
+
+
+@ANY_MAP
+@ANY_CONTEXT
+def test_takes_any_context(name, kind):
+    context = CONTEXTS[kind](batch=(2, 3), shared=True)
+    kernel = build(name, context)(context)
+    assert kernel.values.shape == (2, 3, context.x.size, context.y.size)
+    assert kernel.apply(context.U).shape == context.F.shape
+    assert torch.isfinite(kernel.values).all()
+
+
+@ANY_MAP
+@ANY_CONTEXT
+def test_a_batch_is_a_loop(name, kind):
+    context = CONTEXTS[kind](batch=(2, 3), shared=True)
+    model = build(name, context)
+    together = model(context).values
+    for i in range(2):
+        for j in range(3):
+            alone = model(Context(context.U[i, 0], context.F[i, j], context.y, context.x)).values
+            torch.testing.assert_close(
+                together[i, j], alone, rtol=1e-10, atol=1e-10 * float(together.detach().abs().max())
+            )
+
+
+@ANY_MAP
+@ANY_CONTEXT
+def test_every_parameter_is_trained(name, kind):
+    """The released code froze three of NAO's scalars by mistake. Queries' biases cancel under the normaliser."""
+    context = CONTEXTS[kind]()
+    model = build(name, context)
+    (model(context).apply(context.U) - context.F).square().sum().backward()
+    still = [n for n, p in model.named_parameters() if p.grad is None or not p.grad.abs().max() > 0]
+    assert still == []
+
+
+@ANY_MAP
+def test_gradients_are_right(name):
+    context = radial_context(N=7, d=3, batch=())
+    model = build(name, context, MapOptions(dk=5))
+    names = [n for n, _ in model.named_parameters()]
+
+    def response(*values: torch.Tensor) -> torch.Tensor:
+        return torch.func.functional_call(model, dict(zip(names, values, strict=True)), (context,)).values
+
+    inputs = tuple(p.detach().clone().requires_grad_() for p in model.parameters())
+    assert torch.autograd.gradcheck(response, inputs, fast_mode=True, atol=1e-6)
+
+
+@ANY_MAP
+def test_another_number_of_pairs_is_refused(name):
+    model = build(name, radial_context(d=6))
+    with pytest.raises(InputError, match="exactly d = 6 pairs, got 5"):
+        model(radial_context(d=5))
+
+
+@ANY_MAP
+def test_another_resolution(name):
+    coarse, fine = radial_context(N=24), radial_context(N=48)
+    model = build(name, coarse)
+    if name in TIED_TO_GRID:
+        with pytest.raises(InputError, match="tied to the grid"):
+            model(fine)
+    else:
+        assert model(fine).values.shape[-1] == 48
+
+
+@ANY_MAP
+def test_the_order_of_pairs_matters(name):
+    """A fact about these maps, which the posterior map will not share: they see pair j as feature j."""
+    context = radial_context()
+    model = build(name, context)
+    permuted = model(context.select(torch.tensor([3, 1, 0, 2, 5, 4]))).values
+    assert relative_difference(permuted.detach(), model(context).values.detach()) > 1e-3
+
+
+def test_nao_u_does_not_see_f():
+    context = radial_context()
+    model = build("nao-u", context)
+    other = Context(context.U, context.F.flip(-1) + 1, context.y, context.x)
+    torch.testing.assert_close(model(context).values, model(other).values)
+    seeing = build("nao", context)
+    assert not torch.allclose(seeing(context).values, seeing(other).values)
+
+
+@pytest.mark.parametrize("normaliser", ["continuous", "tokens", "array"])
+@pytest.mark.parametrize("name", ["nao", "discrete-nao", "softmax-nao", "nao-u"])
+def test_normalisers_layers_and_heads(name, normaliser):
+    context = radial_context()
+    model = build(name, context, MapOptions(dk=3, layers=3, heads=2, normaliser=normaliser))
+    kernel = model(context)
+    assert torch.isfinite(kernel.values).all()
+    assert kernel.apply(context.U).shape == context.F.shape
+
+
+def test_layer_norm_follows_the_formula():
+    """Discrete-NAO, one head and two layers, written out with torch's own LayerNorm and the attention matrix."""
+    context = radial_context(N=9, d=4, batch=())
+    model = build("discrete-nao", context, MapOptions(dk=3))
+    X = torch.cat([(context.U - model.u_mean) / model.u_std, (context.F - model.f_mean) / model.f_std])
+    norms, layers = list(model.norms), list(model.projections)  # pyright: ignore
+
+    def layer_norm(i: int, Y: torch.Tensor) -> torch.Tensor:
+        centred = Y - Y.mean(dim=0)
+        return (
+            norms[i].weight[:, None] * centred / (centred.square().mean(dim=0) + 1e-5).sqrt() + norms[i].bias[:, None]
+        )
+
+    def attention(i: int, X: torch.Tensor) -> torch.Tensor:
+        q, k = layers[i](X).chunk(2, dim=-1)
+        return q @ k.mT / 3**0.5
+
+    h = float(model.shape.x.point_weight or 0)
+    X = layer_norm(0, X)
+    X = X + layer_norm(1, h * attention(0, X) @ X)
+    kernel = model.unit * (model.matrix[0] @ attention(1, X)[:, :9] + model.bias)  # pyright: ignore
+    torch.testing.assert_close(model(context).values, kernel)
+
+
+@pytest.mark.parametrize(
+    ("name", "d", "dk", "expected"),
+    [("nao", 302, dk, n) for dk, n in ((5, 12783 + 3), (10, 18843 + 3), (20, 30963 + 3), (40, 55203 + 3))]
+    + [("nao", d, 10, n) for d, n in ((100, 10763 + 3), (50, 8763 + 3), (30, 7963 + 3))]
+    + [("discrete-nao", 302, 10, 16526), ("softmax-nao", 302, 10, 18846), ("nao-u", 302, 10, 18843)],
+)
+def test_parameter_counts_are_the_papers(name, d, dk, expected):
+    """Plus the three scalars that the released code left untrained."""
+    assert build(name, radial_context(N=880, d=d, batch=()), MapOptions(dk=dk)).parameter_count == expected
+
+
+@pytest.mark.parametrize(("name", "paper"), [("afno", 19605), ("autoencoder", 16424)])
+def test_sizes_within_two_percent_of_the_papers(name, paper):
+    model = build(name, radial_context(N=880, d=302, batch=()), MapOptions(dk=10))
+    assert abs(model.parameter_count / paper - 1) < 0.02
+
+
+def test_darcy_count_with_layer_norm_over_the_array():
+    context = CONTEXTS["square"](n=21, d=50, batch=())
+    assert build("nao", context, MapOptions(dk=40, normaliser="array")).parameter_count == 189234
+
+
+@pytest.mark.parametrize("options", [{"dk": 0}, {"layers": 0}, {"heads": 0}])
+def test_options_must_be_positive(options):
+    with pytest.raises(InputError, match="at least 1"):
+        MapOptions(**options)
+
+
+@pytest.mark.parametrize(("name", "options"), [("afno", {"heads": 2}), ("autoencoder", {"layers": 3})])
+def test_options_a_map_does_not_take(name, options):
+    with pytest.raises(InputError, match="it takes dk"):
+        build(name, radial_context(), MapOptions(**options))
+
+
+def test_a_context_of_another_kind_is_refused():
+    model = build("nao", radial_context())
+    square = CONTEXTS["square"]()
+    with pytest.raises(InputError, match="the model takes 1 component"):
+        model(square)
+    vector = grids.radii(11 / 12, 12).with_components(2)
+    with pytest.raises(InputError, match="got 2 component"):
+        model(Context(radial_context().U, radial_context().F, vector, grids.point()))
+
+
+def test_constant_training_values_are_refused():
+    model = build("nao", radial_context())
+    with pytest.raises(InputError, match="nothing to learn from"):
+        model.standardise(torch.ones(3, 4), torch.randn(3, 4))

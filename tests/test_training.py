@@ -1,0 +1,198 @@
+"""Training: repeatable, resumable to the bit, the same on two processes, and better than it started."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from kernelmap import grids
+from kernelmap.errors import InputError
+from kernelmap.files import read_tensors
+from kernelmap.maps import MapOptions
+from kernelmap.model import load_model
+from kernelmap.systems import SystemSet
+from kernelmap.training.batches import Contexts
+from kernelmap.training.loop import train
+from kernelmap.training.recipe import Recipe, learning_rate
+
+RECIPE = Recipe(epochs=4, batch=6, every=1, precision="float64")
+
+
+def systems(count: int = 4, pairs: int = 60, N: int = 20, shared: bool = True) -> SystemSet:
+    """Linear systems with smooth kernels."""
+    generator = torch.Generator().manual_seed(0)
+    grid = grids.radii(0.5, N)
+    u = torch.randn(1 if shared else count, pairs, N, generator=generator, dtype=torch.float64)
+    r = grid.points[:, 0]
+    kernels = torch.stack([torch.exp(-r / (1 + s)) * torch.cos(s * r / 3) for s in range(count)])[:, None]
+    f = (u @ (kernels * grid.weights).mT).expand(count, -1, -1)
+    return SystemSet(tuple(f"s{i}" for i in range(count)), u, f, grid, grids.point(), kernels, {"problem": "test"})
+
+
+def run(out: Path, recipe: Recipe = RECIPE, data: SystemSet | None = None, resume: bool = False):
+    return train("nao", MapOptions(dk=3), data or systems(), 6, recipe, out, about={}, resume=resume)
+
+
+def weights(out: Path) -> dict[str, torch.Tensor]:
+    return read_tensors(out / "weights.safetensors")[0]
+
+
+def log(out: Path) -> list[dict]:
+    return [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+
+
+def same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def test_loss_falls_and_the_best_checkpoint_is_kept(tmp_path):
+    progress = run(tmp_path, replace(RECIPE, epochs=40, lr=1e-2, every=4))
+    curve = log(tmp_path)
+    assert curve[-1]["loss"] < 0.8 * curve[0]["loss"]
+    best = min(curve, key=lambda line: line["validation"])
+    assert (progress.best_epoch, progress.best_loss) == (best["epoch"], best["validation"])
+    _, about = load_model(tmp_path)
+    assert about["training"]["best_epoch"] == best["epoch"]
+
+
+def test_a_seed_repeats_a_run_and_another_does_not(tmp_path):
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        run(tmp_path / name, replace(RECIPE, seed=seed))
+    assert same(weights(tmp_path / "a"), weights(tmp_path / "b"))
+    assert not same(weights(tmp_path / "a"), weights(tmp_path / "c"))
+
+
+def test_training_never_reads_the_true_kernels(tmp_path):
+    run(tmp_path / "with")
+    run(tmp_path / "without", data=replace(systems(), kernels=None))
+    assert same(weights(tmp_path / "with"), weights(tmp_path / "without"))
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import kernelmap.files
+from test_training import RECIPE, run
+
+calls, write = 0, kernelmap.files.save_file
+
+def write_half_and_die(tensors, path, metadata=None):
+    global calls
+    write(tensors, path, metadata)
+    # Every epoch writes weights, if they are the best so far, and the state: the third state dies half way.
+    if metadata is not None:
+        calls += 1
+    if calls == 3:
+        data = Path(path).read_bytes()
+        Path(path).write_bytes(data[: len(data) // 2])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+kernelmap.files.save_file = write_half_and_die
+run(Path(sys.argv[1]))
+"""
+
+
+def test_killed_while_writing_a_checkpoint_resumes_bit_for_bit(tmp_path):
+    run(tmp_path / "whole")
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path / "killed")], cwd=Path(__file__).parent, capture_output=True
+    )
+    assert killed.returncode == -9, killed.stderr.decode()
+    assert len(log(tmp_path / "killed")) == 3
+    progress = run(tmp_path / "killed", resume=True)
+    assert progress.epoch == RECIPE.epochs
+    assert same(weights(tmp_path / "whole"), weights(tmp_path / "killed"))
+    states = [read_tensors(tmp_path / name / "state.safetensors")[0] for name in ("whole", "killed")]
+    assert same(*states)
+    losses = [[(line["loss"], line["validation"]) for line in log(tmp_path / name)] for name in ("whole", "killed")]
+    assert losses[0] == losses[1]
+
+
+def test_two_processes_give_the_curve_of_one(tmp_path):
+    """The same global batch on one process and on two (gloo, CPU), through the command line."""
+    curves = []
+    for devices in (1, 2):
+        out = tmp_path / str(devices)
+        command = [sys.executable, "-m", "kernelmap.cli.main", "train", "radial", "--dx", "0.1", "--d", "20"]
+        options = ["--setting", "sine", "--epochs", "3", "--every", "1", "--precision", "float64", "--batch", "7"]
+        machine = ["--devices", str(devices), "--accelerator", "cpu", "--out", str(out)]
+        subprocess.run([*command, *options, *machine], check=True, capture_output=True, timeout=300)
+        curves.append(torch.tensor([[line["loss"], line["validation"]] for line in log(out)], dtype=torch.float64))
+    assert curves[0].shape == (3, 2)
+    torch.testing.assert_close(curves[0], curves[1], rtol=1e-6, atol=0)
+
+
+def test_a_run_is_not_overwritten_or_mixed_up(tmp_path):
+    run(tmp_path)
+    with pytest.raises(InputError, match="go on with --resume"):
+        run(tmp_path)
+    with pytest.raises(InputError, match="belongs to another run"):
+        run(tmp_path, replace(RECIPE, lr=1e-4), resume=True)
+
+
+def test_a_damaged_state_says_so(tmp_path):
+    run(tmp_path)
+    (tmp_path / "state.safetensors").write_text("not tensors")
+    with pytest.raises(InputError, match="not a readable safetensors file"):
+        run(tmp_path, resume=True)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("random", [True, False])
+def test_an_epoch_sees_every_system_with_every_draw(shared, random):
+    data = systems(shared=shared)
+    contexts = Contexts(data, 6, replace(RECIPE, random_draws=random), None)
+    tiles = list(contexts.epoch(3))
+    seen = [(tuple(draw.tolist()), int(s)) for tile in tiles for draw in tile.draws for s in tile.systems]
+    assert len(seen) == len(set(seen)) == len(contexts.training) * 4
+    fixed = {tuple(draw.tolist()) for draw in contexts.training}
+    assert ({draw for draw, _ in seen} == fixed) is not random
+    assert not fixed & {tuple(draw.tolist()) for draw in contexts.validation}
+    again = [tile.draws for tile in contexts.epoch(3)]
+    assert all(torch.equal(a, tile.draws) for a, tile in zip(again, tiles, strict=True))
+
+
+def test_a_tile_is_dealt_out_whole():
+    contexts = Contexts(systems(), 6, RECIPE, None)
+    for tile in contexts.epoch(0):
+        parts = [tile.share(rank, 3) for rank in range(3)]
+        assert sum(part.size for part in parts) == tile.size
+        assert sorted(int(s) for part in parts for s in part.systems) == sorted(tile.systems.tolist())
+
+
+def test_too_few_pairs_for_validation():
+    with pytest.raises(InputError, match="too few to keep one"):
+        Contexts(systems(), 40, RECIPE, None)
+
+
+def test_preconditioning_trains_the_same_family_and_saves_plain_weights(tmp_path):
+    run(tmp_path, replace(RECIPE, precondition=True, epochs=20, lr=1e-2))
+    model, _ = load_model(tmp_path)
+    assert not any("parametrizations" in name for name in weights(tmp_path))
+    contexts = Contexts(systems(), 6, RECIPE, None)
+    batch = systems().batch(contexts.validation, torch.arange(4))
+    error = (model(batch).apply(batch.U) - batch.F).norm() / batch.F.norm()
+    assert float(error.detach()) == pytest.approx(min(line["validation"] for line in log(tmp_path)), rel=0.3)
+
+
+def test_schedules():
+    step = Recipe(epochs=1000, lr=1.0, schedule="step")
+    assert [learning_rate(step, epoch) for epoch in (0, 99, 100, 250)] == pytest.approx([1, 1, 0.9, 0.81])
+    assert learning_rate(replace(step, schedule="cosine"), 500) == pytest.approx(0.5)
+    cycle = replace(step, schedule="one-cycle")
+    assert [learning_rate(cycle, e) for e in (0, 300, 1000)] == pytest.approx([1 / 25, 1, 0], abs=1e-12)
+    assert learning_rate(replace(step, schedule="constant"), 700) == 1.0
+
+
+def test_bad_recipes():
+    with pytest.raises(InputError, match="at least 1"):
+        Recipe(epochs=0)
+
+
+def test_a_diverging_run_stops_with_advice(tmp_path):
+    with pytest.raises(InputError, match="smaller --lr"):
+        run(tmp_path, replace(RECIPE, epochs=30, lr=1e30, precision="float32", weight_decay=0.0))
