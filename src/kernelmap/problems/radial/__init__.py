@@ -1,7 +1,7 @@
 """Nonlocal diffusion with a radial kernel: f(x) = ∫_0^δ K(r) [u(x+r) + u(x-r) - 2u(x)] dr."""
 
 from kernelmap.problems.radial.data import RadialData, Setting, radial, radial_systems
-from kernelmap.problems.radial.inputs import Inputs, Variant
+from kernelmap.problems.radial.inputs import Inputs, Variant, locations, two_waves
 from kernelmap.problems.radial.kernels import RadialKernel
 from kernelmap.problems.radial.tokens import radial_tokens
 
@@ -11,7 +11,9 @@ __all__ = [
     "RadialKernel",
     "Setting",
     "Variant",
+    "locations",
     "radial",
     "radial_systems",
     "radial_tokens",
+    "two_waves",
 ]

@@ -1,0 +1,73 @@
+"""Choosing the regularisation parameter: generalised cross-validation and the L-curve."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import minimize_scalar
+from torch import Tensor
+
+STEPS = 200
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """A filtered least-squares problem in the basis of its singular vectors.
+
+    `data` are F's coefficients, `outside` the squared norm of the part of F that no kernel can explain, `values` the
+    number of measured values; the penalty is Σ c² / `penalty` over the estimate's coefficients c.
+    """
+
+    s: Float[Tensor, " R"]
+    data: Float[Tensor, "M R"]
+    outside: float
+    values: int
+    order: int
+    penalty: Float[Tensor, " R"]
+
+    def filtered(self, lam: float) -> Float[Tensor, " R"]:
+        """φ = s^order / (s^order + λ), between 0 and 1."""
+        return 1 / (1 + lam / self.s**self.order)
+
+    def residual(self, lam: float) -> float:
+        """||F - F_hat||²."""
+        return float(((1 - self.filtered(lam)) * self.data).square().sum()) + self.outside
+
+    def norm(self, lam: float) -> float:
+        """The penalty's squared norm of the estimate."""
+        return float((self.filtered(lam) / self.s * self.data).square().div(self.penalty).sum())
+
+    def freedom(self, lam: float) -> float:
+        """Effective degrees of freedom of the estimate."""
+        return float(self.filtered(lam).sum()) * self.data.shape[0]
+
+    def log_range(self) -> tuple[float, float]:
+        """log10 of the parameters between filtering nothing and filtering everything: φ = 1/2 at λ = s^order."""
+        low, high = np.log10([float(self.s[-1]), float(self.s[0])])
+        return self.order * low - 6, self.order * high + 1
+
+
+def gcv(spectrum: Spectrum) -> float:
+    """argmin of ||F - F_hat||² / (values - degrees of freedom)²: on a grid, then refined."""
+
+    def score(log_lam: float) -> float:
+        free = spectrum.values - spectrum.freedom(10**log_lam)
+        return spectrum.residual(10**log_lam) / max(free, 1e-12) ** 2
+
+    grid = np.linspace(*spectrum.log_range(), STEPS)
+    best = int(np.argmin([score(t) for t in grid]))
+    bounds = grid[max(best - 1, 0)], grid[min(best + 1, STEPS - 1)]
+    return float(10 ** minimize_scalar(score, bounds=bounds, method="bounded").x)  # pyright: ignore
+
+
+def l_curve(spectrum: Spectrum) -> float:
+    """The corner, of largest curvature, of log residual against log norm.
+
+    On data without noise the curve may have no corner, or a spurious one: prefer `gcv` there.
+    """
+    grid = np.linspace(*spectrum.log_range(), STEPS)
+    x = np.log([spectrum.residual(10**t) + 1e-300 for t in grid])
+    y = np.log([spectrum.norm(10**t) + 1e-300 for t in grid])
+    dx, dy = np.gradient(x, grid), np.gradient(y, grid)
+    curvature = (dx * np.gradient(dy, grid) - dy * np.gradient(dx, grid)) / (dx**2 + dy**2 + 1e-12) ** 1.5
+    return float(10 ** grid[int(np.argmax(curvature[1:-1])) + 1])

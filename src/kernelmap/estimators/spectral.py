@@ -1,0 +1,73 @@
+"""Tikhonov and DARTR estimates: spectral filters of one singular value decomposition.
+
+The pairs say F = K diag(w) U. In a metric ||K||² = Σ_k D_k K(y_k)² the unknown is c = K D^(1/2), and with the
+decomposition Uᵀ diag(w) D^(-1/2) = P S Qᵀ every estimate is K = (F P) φ(S) / S Qᵀ D^(-1/2), with a filter φ:
+
+    Tikhonov   φ = S² / (S² + λ)       penalty λ ||K||²
+    DARTR      φ = S⁴ / (S⁴ + λ)       penalty λ times the norm of the space that the data's own Gram kernel spans
+
+DARTR solves A V = B V Λ with A = w U Uᵀ w and B = diag(ρ w); its eigenvalues are Λ = S² in the metric ρ.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kernelmap.context import Context
+from kernelmap.errors import InputError
+from kernelmap.estimators.choice import Spectrum, gcv, l_curve
+from kernelmap.kernel import Kernel
+from kernelmap.metrics import exploration_measure
+
+Metric = Literal["rho", "l2"]
+Choice = Literal["gcv", "l-curve"]
+
+RHO_FLOOR = 1e-8
+"""Where ρ is smaller than this share of its largest value the pairs say nothing: the metric must not blow up there."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimated kernel and the regularisation parameter it was made with."""
+
+    kernel: Kernel
+    regularisation: float
+
+
+def tikhonov(context: Context, metric: Metric = "rho", choice: Choice = "gcv") -> Estimate:
+    """min ||K diag(w) U - F||² + λ ||K||², the norm in L²(ρ) or in plain L²."""
+    return _filtered(context, metric, choice, order=2)
+
+
+def dartr(context: Context, choice: Choice = "gcv") -> Estimate:
+    """Data-adaptive RKHS Tikhonov regularisation: the penalty looks only where the data can."""
+    return _filtered(context, "rho", choice, order=4)
+
+
+def _filtered(context: Context, metric: Metric, choice: Choice, order: int) -> Estimate:
+    if context.batch_shape:
+        raise InputError(f"a classical estimate takes one system, got a batch of shape {tuple(context.batch_shape)}.")
+    context = context.to(torch.float64)
+    D = metric_weights(context, metric)
+    weighted = context.U * (context.y.value_weights.to(D) / D.sqrt())[:, None]
+    Q, s, Pt = torch.linalg.svd(weighted, full_matrices=False)
+    kept = s > s[0] * max(weighted.shape) * torch.finfo(s.dtype).eps
+    Q, s, Pt = Q[:, kept], s[kept], Pt[kept]
+    data = context.F @ Pt.mT
+    outside = float((context.F - data @ Pt).square().sum())
+    spectrum = Spectrum(s, data, outside, context.F.numel(), order, penalty=s ** (order - 2))
+    lam = {"gcv": gcv, "l-curve": l_curve}[choice](spectrum)
+    values = (data * spectrum.filtered(lam) / s) @ Q.mT / D.sqrt()
+    return Estimate(Kernel(values, context.y, context.x), lam)
+
+
+def metric_weights(context: Context, metric: Metric) -> Float[Tensor, " N"]:
+    """D of ||K||² = Σ_k D_k K(y_k)²."""
+    weights = context.y.value_weights.to(context.U)
+    if metric == "l2":
+        return weights
+    rho = exploration_measure(context.U.mT, context.y)
+    return weights * rho.clamp(min=RHO_FLOOR * rho.max())
