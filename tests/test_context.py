@@ -156,6 +156,6 @@ def test_a_file_is_checked_like_any_context(tmp_path):
     path = tmp_path / "context.h5"
     radial_context().save(path)
     with h5py.File(path, "a") as file:
-        file["F"][0, 0, 0] = np.nan
+        file["F"][0, 0, 0] = np.nan  # pyright: ignore
     with pytest.raises(InputError, match=r"F holds 1 value\(s\)"):
         Context.load(path)

@@ -81,12 +81,13 @@ class LargestTensor(TorchDispatchMode):
 def test_factors_are_applied_without_building_the_kernel():
     N, R = 20_000, 3
     grid = grids.radii(1 / N, N)
-    kernel, U = Kernel(randn(R, N), grid, grid, randn(N, R)), randn(N, 2)
+    left, right, U = randn(N, R), randn(R, N), randn(N, 2)
+    kernel = Kernel(right, grid, grid, left)
     with LargestTensor() as largest:
         f = kernel.apply(U)
     assert 0 < largest.elements <= R * N
-    weighted = kernel.right.numpy() @ (U.numpy() / N)
-    np.testing.assert_allclose(f.numpy(), kernel.left.numpy() @ weighted, rtol=1e-10, atol=1e-12)
+    weighted = right.numpy() @ (U.numpy() / N)
+    np.testing.assert_allclose(f.numpy(), left.numpy() @ weighted, rtol=1e-10, atol=1e-12)
 
 
 def test_one_output_point_is_applied_from_values():

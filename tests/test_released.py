@@ -83,7 +83,7 @@ def small_data() -> RadialData:
     systems = [
         radial_systems(kernels, two_waves("released"), dx=0.1) for kernels in (train, kernels_for_testing("released"))
     ]
-    return RadialData(*systems)
+    return RadialData(train=systems[0], test=systems[1])
 
 
 def written_out(state: dict[str, torch.Tensor], data: RadialData, draw: torch.Tensor, f: torch.Tensor) -> torch.Tensor:

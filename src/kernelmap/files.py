@@ -97,6 +97,8 @@ def open_hdf5(path: Path | str) -> Iterator[h5py.File]:
     with file:
         try:
             yield file
+        except OSError as error:
+            raise InputError(f"{path} cannot be read to its end ({error}); it may be damaged.") from error
         except KeyError as error:
             raise InputError(
                 f"{path} lacks an entry that was expected ({error.args[0]}); it holds {sorted(file)} "

@@ -63,8 +63,12 @@ class SystemSet:
         )
 
     def to(self, target: torch.dtype | torch.device | str) -> "SystemSet":
+        """Values in another dtype, or everything on another device; grids stay in float64."""
         kernels = None if self.kernels is None else self.kernels.to(target)
-        return replace(self, u=self.u.to(target), f=self.f.to(target), kernels=kernels)
+        moved = replace(self, u=self.u.to(target), f=self.f.to(target), kernels=kernels)
+        if isinstance(target, torch.dtype):
+            return moved
+        return replace(moved, y=self.y.to(target), x=self.x.to(target))
 
     def with_noise(self, level: float, seed: int) -> "SystemSet":
         """White noise on f, of `level` times each system's root mean square."""

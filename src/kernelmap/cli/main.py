@@ -5,6 +5,7 @@ import sys
 import tyro
 
 from kernelmap.cli.bench import bench
+from kernelmap.cli.check import check
 from kernelmap.cli.demo import demo
 from kernelmap.cli.evaluate import evaluate
 from kernelmap.cli.generate import generate
@@ -16,6 +17,7 @@ from kernelmap.progress import console
 
 COMMANDS = {
     "demo": demo,
+    "check": check,
     "generate": generate,
     "train": train,
     "evaluate": evaluate,

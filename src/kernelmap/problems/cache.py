@@ -1,9 +1,9 @@
 """Generated systems, kept in the user's cache directory and checked by their checksum."""
 
+import hashlib
 import os
 import warnings
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
 import platformdirs
@@ -17,9 +17,13 @@ def cache_directory() -> Path:
     return Path(os.environ.get("KERNELMAP_CACHE") or platformdirs.user_cache_path("kernelmap"))
 
 
-def cached(name: str, generate: Callable[[], SystemSet]) -> SystemSet:
-    """The systems stored under `name`; generated, and stored, when absent or damaged."""
-    path = cache_directory() / version("kernelmap") / name
+def cached(name: str, generator: Path, generate: Callable[[], SystemSet]) -> SystemSet:
+    """The systems stored under `name`; generated, and stored, when absent, damaged or made by other code.
+
+    `generator` is the directory of the code that generates them.
+    """
+    sources = b"".join(source.read_bytes() for source in sorted(generator.glob("*.py")))
+    path = cache_directory() / f"{generator.name}-{hashlib.sha256(sources).hexdigest()[:12]}" / name
     if path.exists():
         try:
             return SystemSet.load(path)

@@ -88,4 +88,5 @@ def radial_systems(
 
 
 def _cached(kernels: Mapping[str, RadialKernel], inputs: Inputs, variant: Variant, dx: float, name: str) -> SystemSet:
-    return cached(f"radial-{name}-{variant}-{dx:g}.h5", lambda: radial_systems(kernels, inputs, variant, dx))
+    here = Path(__file__).parent
+    return cached(f"{name}-{variant}-{dx:g}.h5", here, lambda: radial_systems(kernels, inputs, variant, dx))

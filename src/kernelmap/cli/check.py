@@ -1,0 +1,23 @@
+"""`kernelmap check`: what a file of measurements holds, or what is wrong with it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from kernelmap.reading import read_measurements
+
+
+def check(file: Annotated[Path, tyro.conf.Positional]) -> None:
+    """Say what was found in a file of your own measurements, or exactly what is wrong with it.
+
+    Args:
+        file: HDF5 (.h5), NPZ (.npz) or MAT (.mat), in a layout of docs/your-data.md.
+    """
+    table = Table(title=Text(file.name), show_header=False)
+    for what, found in read_measurements(file).found.items():
+        table.add_row(Text(what), Text(found))
+    Console().print(table)
