@@ -1,6 +1,7 @@
 """The radial problem against closed forms, an independent quadrature, and its own limit."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -262,11 +263,11 @@ def test_a_damaged_cache_is_generated_again(own_cache):
     def generate() -> SystemSet:
         return radial_systems(kernels, inputs, "paper", 0.5)
 
-    good = cache.cached("systems.h5", generate)
+    good = cache.cached("systems.h5", Path(__file__).parent, generate)
     (file,) = own_cache.rglob("*.h5")
     file.write_bytes(file.read_bytes()[:3000])
     with pytest.warns(UserWarning, match=r"systems\.h5 is damaged and is generated again"):
-        again = cache.cached("systems.h5", generate)
+        again = cache.cached("systems.h5", Path(__file__).parent, generate)
     assert torch.equal(again.f, good.f)
     assert torch.equal(SystemSet.load(file).f, good.f)
 

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 from torch import Tensor
 
 from kernelmap.discovery import Discovery
 from kernelmap.files import atomic_path
-from kernelmap.report.figures import answer_pictures, identifiability_pictures
+from kernelmap.report.diagnosis import identifiability_pictures
+from kernelmap.report.figures import answer_pictures
 
 NAMES = {
     "model": "Model",
@@ -34,7 +34,6 @@ def render(discovery: Discovery, truth: Tensor | None = None) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["svg"] = Markup
     return environment.get_template("page.html.jinja").render(
         headline=_headline(discovery),
         key_numbers=_key_numbers(discovery),

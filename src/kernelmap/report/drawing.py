@@ -1,0 +1,114 @@
+"""How every picture looks. matplotlib is imported when one is drawn, so its objects are `Any` here.
+
+On a one-dimensional grid y a field is a line, on a two-dimensional one a map; of a vector field the first component
+is shown.
+"""
+
+import re
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from kernelmap.discovery import Discovery
+from kernelmap.grids import Grid
+
+INK, FAINT, DARKNESS = "#1c2733", "#5b6875", "#e9ebee"
+MODEL, BAND, CLASSICAL, OUTSIDE = "#1b5e9e", "#bcd6ee", "#b4560f", "#b3261e"
+STYLE: dict[Any, Any] = {
+    "font.size": 9.5,
+    "legend.fontsize": 9,
+    "legend.columnspacing": 1.4,
+    "legend.handlelength": 1.6,
+    "legend.frameon": False,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": FAINT,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "axes.axisbelow": True,
+}
+# Inches, so narrow that the text stays readable on a phone: one of two in a line of the page, and one of three.
+HALF, THIRD = 3.9, 3.5
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An inline SVG with what stands below it."""
+
+    title: str
+    caption: str
+    svg: str
+
+
+def style() -> AbstractContextManager[None]:
+    from matplotlib import rc_context
+
+    return rc_context(STYLE)
+
+
+def new_figure(width: float, height: float) -> Any:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def legend_above(figure: Any, axes: Any) -> None:
+    """Above the picture, where it hides nothing."""
+    handles, names = axes.get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, names, loc="outside upper center", ncols=3)
+
+
+def draw_map(axes: Any, y: Grid, values: np.ndarray, **colours: Any) -> Any:
+    axes.set(aspect="equal", xmargin=0, ymargin=0)
+    axes.axis("off")
+    return axes.tripcolor(*array(y.points).T, values, shading="gouraud", rasterized=True, **colours)
+
+
+def shade_dark(axes: Any, discovery: Discovery) -> None:
+    y = discovery.context.y
+    dark = field(y, discovery.identifiability.dark)
+    if y.dim == 2 and dark.any() and not dark.all():
+        axes.tricontourf(*array(y.points).T, dark.astype(float), levels=[0.5, 1.5], colors=[FAINT], alpha=0.4)
+    elif y.dim != 2 and dark.any():
+        look = {"transform": axes.get_xaxis_transform(), "color": DARKNESS, "lw": 0, "zorder": 0}
+        axes.fill_between(position(y), 0, 1, where=dark, label="almost dark", **look)
+
+
+def position(y: Grid) -> np.ndarray:
+    """The coordinate of a line; in three dimensions there is only the number of the point."""
+    return array(y.points)[:, 0] if y.dim == 1 else np.arange(len(y.points))
+
+
+def letter(discovery: Discovery) -> str:
+    return "r" if discovery.context.x.is_point else "y"
+
+
+def field(y: Grid, values: Tensor) -> np.ndarray:
+    """The first component of fields on y."""
+    return array(values)[..., : len(y.points)]
+
+
+def array(values: Tensor) -> np.ndarray:
+    return values.detach().cpu().numpy()
+
+
+def inline_svg(figure: Any, name: str) -> str:
+    """The <svg> element alone, its text set in the font of the page and its ids unique there."""
+    from matplotlib import rc_context
+
+    text = StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        figure.savefig(
+            text, format="svg", dpi=200, transparent=True, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        )
+    element = text.getvalue()[text.getvalue().index("<svg") :]
+    return re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{name}-", element)
