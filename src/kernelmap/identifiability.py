@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from kernelmap.context import Context
@@ -30,7 +30,7 @@ class Identifiability:
     data_share: Float[Tensor, "M N"]
 
     @property
-    def dark(self) -> Float[Tensor, " N"]:
+    def dark(self) -> Bool[Tensor, " N"]:
         """True where ρ is almost zero."""
         return self.rho < DARK * self.rho.max()
 

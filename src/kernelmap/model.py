@@ -9,17 +9,22 @@ from torch import Tensor
 
 from kernelmap.errors import InputError
 from kernelmap.files import read_json, read_tensors, write_json, write_tensors
-from kernelmap.maps import MAPS, ContextShape, KernelMap, MapOptions
+from kernelmap.maps import MAPS, ContextShape, KernelMap
 
 FORMAT = 1
 
 
-def build(name: str, shape: ContextShape, options: MapOptions) -> KernelMap:
-    """A new map by its name in the registry."""
+def map_kind(name: str) -> type[KernelMap]:
+    """A kind of map by its name in the registry."""
     for known, kind in MAPS.items():
         if known == name:
-            return kind(shape, options)
+            return kind
     raise InputError(f"there is no map named {name!r}; there are {', '.join(MAPS)}.")
+
+
+def build(name: str, shape: ContextShape, options: Any) -> KernelMap:
+    """A new map by its name in the registry."""
+    return map_kind(name)(shape, options)
 
 
 def map_name(model: KernelMap) -> str:
@@ -50,8 +55,8 @@ def load_model(name: Path | str) -> tuple[KernelMap, dict[str, Any]]:
         found = config.get("format") if isinstance(config, dict) else "none"
         raise InputError(f"{directory / 'config.json'} is of format {found}, this version reads format {FORMAT}.")
     try:
-        shape, options = ContextShape.from_json(config["shape"]), MapOptions(**config["options"])
-        model, about = build(config["map"], shape, options), config["about"]
+        options = map_kind(config["map"]).Options(**config["options"])
+        model, about = build(config["map"], ContextShape.from_json(config["shape"]), options), config["about"]
     except (KeyError, TypeError) as error:
         raise InputError(f"{directory / 'config.json'} does not describe a model of this version ({error}).") from error
     weights, _ = read_tensors(directory / "weights.safetensors")

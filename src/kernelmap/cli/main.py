@@ -3,6 +3,7 @@
 import sys
 
 import tyro
+from rich.markup import escape
 
 from kernelmap.cli.bench import bench
 from kernelmap.cli.check import check
@@ -36,7 +37,7 @@ def main() -> None:
             description="From a few measured pairs (u, f) of a system to its hidden kernel.",
         )
     except InputError as error:
-        console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        console.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

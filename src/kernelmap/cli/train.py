@@ -7,7 +7,7 @@ import tyro
 from rich import print
 
 from kernelmap.cli.options import Problem, use_threads
-from kernelmap.maps import MapName, MapOptions
+from kernelmap.maps import MapName, MapOptions, PosteriorOptions
 from kernelmap.problems.radial import Setting, Variant, radial
 from kernelmap.provenance import provenance
 from kernelmap.training.loop import Machine
@@ -49,7 +49,7 @@ def train(
     about = {"problem": problem, "setting": setting, "variant": variant, "dx": dx, **provenance()}
     progress = run(
         map,
-        options,
+        PosteriorOptions() if map == "posterior" else options,
         data.train,
         d,
         recipe,

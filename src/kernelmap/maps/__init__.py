@@ -8,9 +8,11 @@ from kernelmap.maps.base import KernelMap, MapOptions, Normaliser
 from kernelmap.maps.discrete import DiscreteNAO
 from kernelmap.maps.domain import ContextShape, Domain
 from kernelmap.maps.nao import NAO, NAOu
+from kernelmap.maps.posterior import Posterior, PosteriorMap
+from kernelmap.maps.prior import PosteriorOptions
 from kernelmap.maps.softmax import SoftmaxNAO
 
-MapName = Literal["nao", "discrete-nao", "softmax-nao", "nao-u", "afno", "autoencoder"]
+MapName = Literal["nao", "discrete-nao", "softmax-nao", "nao-u", "afno", "autoencoder", "posterior"]
 
 MAPS: dict[MapName, type[KernelMap]] = {
     "nao": NAO,
@@ -19,6 +21,7 @@ MAPS: dict[MapName, type[KernelMap]] = {
     "nao-u": NAOu,
     "afno": AFNO,
     "autoencoder": Autoencoder,
+    "posterior": PosteriorMap,
 }
 
 __all__ = [
@@ -34,5 +37,8 @@ __all__ = [
     "MapOptions",
     "NAOu",
     "Normaliser",
+    "Posterior",
+    "PosteriorMap",
+    "PosteriorOptions",
     "SoftmaxNAO",
 ]

@@ -1,7 +1,7 @@
 """What all kernel maps share: options, the standardisation of tokens, and the checks at the door."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -39,12 +39,14 @@ class MapOptions:
 class KernelMap(nn.Module):
     """Context -> Kernel. Subclasses write `kernel`, which may rely on a checked context."""
 
+    Options: ClassVar[type] = MapOptions
+
     u_mean: Tensor
     u_std: Tensor
     f_mean: Tensor
     f_std: Tensor
 
-    def __init__(self, shape: ContextShape, options: MapOptions) -> None:
+    def __init__(self, shape: ContextShape, options: Any) -> None:
         super().__init__()
         self.shape, self.options = shape, options
         for name, value in (("u_mean", 0.0), ("u_std", 1.0), ("f_mean", 0.0), ("f_std", 1.0)):

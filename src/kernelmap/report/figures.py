@@ -1,4 +1,4 @@
-"""Pictures of the answer: the kernel, of which a few rows K(x_m, ·) are shown where it has many, and its predictions."""
+"""Pictures of the answer: the kernel (a few rows K(x_m, ·) where it has many), and its predictions."""
 
 from pathlib import Path
 from typing import Any

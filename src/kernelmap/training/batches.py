@@ -17,6 +17,7 @@ class Tile(NamedTuple):
 
     draws: Int[Tensor, "G d"]
     systems: Int[Tensor, " B"]
+    seed: int = 0
 
     @property
     def size(self) -> int:
@@ -25,9 +26,9 @@ class Tile(NamedTuple):
     def share(self, rank: int, processes: int) -> "Tile":
         """One process's part: systems are dealt out, or draws where there are too few systems."""
         if len(self.systems) >= processes:
-            return Tile(self.draws, self.systems.tensor_split(processes)[rank])
+            return self._replace(systems=self.systems.tensor_split(processes)[rank])
         if len(self.draws) >= processes:
-            return Tile(self.draws.tensor_split(processes)[rank], self.systems)
+            return self._replace(draws=self.draws.tensor_split(processes)[rank])
         raise InputError(f"a batch of {self.size} contexts cannot be dealt out to {processes} processes.")
 
 
@@ -58,11 +59,13 @@ class Contexts:
         systems_per_tile = min(self.count, self.recipe.batch)
         for group in draws.split(max(1, self.recipe.batch // systems_per_tile)):
             for systems in torch.randperm(self.count, generator=generator).split(systems_per_tile):
-                yield Tile(group, systems)
+                yield Tile(group, systems, int(torch.randint(2**31, (), generator=generator)))
 
-    def validation_tiles(self) -> Iterator[Tile]:
+    def validation_tiles(self, variants: int) -> Iterator[Tile]:
+        """All validation contexts, once for each variant of the objective."""
         for draw in self.validation.split(1):
-            yield Tile(draw, torch.arange(self.count))
+            for seed in range(variants):
+                yield Tile(draw, torch.arange(self.count), seed)
 
 
 def _generator(seed: int, epoch: int) -> torch.Generator:

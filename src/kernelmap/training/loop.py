@@ -15,13 +15,14 @@ from rich.progress import Progress as ProgressBar
 
 from kernelmap.errors import InputError
 from kernelmap.files import atomic_path
-from kernelmap.maps import ContextShape, MapName, MapOptions
+from kernelmap.maps import ContextShape, MapName, MapOptions, PosteriorOptions
 from kernelmap.model import build, save_model
 from kernelmap.progress import console
 from kernelmap.systems import SystemSet
 from kernelmap.training.batches import Contexts, Tile
-from kernelmap.training.objective import Objective
+from kernelmap.training.objective import ContextObjective
 from kernelmap.training.precondition import plain_weights, precondition
+from kernelmap.training.predictive import PredictiveObjective
 from kernelmap.training.recipe import OPTIMIZERS, Recipe, learning_rate
 from kernelmap.training.state import Progress, load_state, save_state
 
@@ -57,7 +58,7 @@ def _accelerator() -> str:
 
 def train(
     name: MapName,
-    options: MapOptions,
+    options: MapOptions | PosteriorOptions,
     systems: SystemSet,
     d: int,
     recipe: Recipe,
@@ -76,14 +77,17 @@ def train(
     if fabric.world_size > 1:
         fabric.launch()
     systems = systems.to(recipe.dtype)
-    contexts = Contexts(systems, d, recipe, draws)
+    if name == "posterior" and recipe.precision != "float64":
+        raise InputError("the posterior map conditions in float64; train it with --precision float64.")
+    kind = PredictiveObjective if name == "posterior" else ContextObjective
+    contexts = Contexts(systems, kind.pairs(d), recipe, draws)
     torch.manual_seed(recipe.seed)
     shape = ContextShape.of(systems.batch(contexts.training[:1], torch.arange(1)))
     model = build(name, shape, options).to(recipe.dtype)
     model.standardise(systems.u, systems.f)
     if recipe.precondition:
         precondition(model, systems, contexts.training)
-    objective = Objective(model, systems.y.to(fabric.device), systems.x.to(fabric.device))
+    objective = kind(model, systems.y.to(fabric.device), systems.x.to(fabric.device))
     optimizer = OPTIMIZERS[recipe.optimizer](
         objective.parameters(), lr=recipe.lr, weight_decay=recipe.weight_decay, fused=True
     )
@@ -101,7 +105,7 @@ def train(
 
     def errors(tile: Tile) -> torch.Tensor:
         context = systems.batch(tile.draws, tile.systems)
-        return module(context.U, context.F)
+        return module(context.U, context.F, tile.seed)
 
     with _bar(fabric, recipe, progress) as bar:
         clock = time.perf_counter() - progress.seconds
@@ -116,13 +120,18 @@ def train(
                 loss = errors(part).sum() / tile.size
                 # DDP averages gradients over processes: the factor makes it the mean over the whole batch.
                 fabric.backward(loss * fabric.world_size)
+                if recipe.clip is not None:
+                    fabric.clip_gradients(module, optimizer, max_norm=recipe.clip)
                 optimizer.step()
                 total, count = total + loss.detach() * tile.size, count + tile.size
             if (epoch + 1) % recipe.every and epoch + 1 < recipe.epochs:
                 continue
             training = float(torch.as_tensor(fabric.all_reduce(total, reduce_op="sum"))) / count
+            module.eval()
             with torch.no_grad():
-                validation = float(torch.cat([errors(tile).flatten() for tile in contexts.validation_tiles()]).mean())
+                kept = [errors(tile).flatten() for tile in contexts.validation_tiles(kind.variants)]
+                validation = float(torch.cat(kept).mean())
+            module.train()
             if isnan(training):
                 raise InputError(f"the loss is not a number after epoch {epoch + 1}; use a smaller --lr.")
             progress.epoch, progress.seconds = epoch + 1, time.perf_counter() - clock

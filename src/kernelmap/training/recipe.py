@@ -23,6 +23,7 @@ class Recipe:
         optimizer: adam or adamw.
         weight_decay: of the optimizer.
         precision: float32 or float64.
+        clip: largest norm of a gradient; longer ones are shortened.
         precondition: whiten the d features of the tokens by their covariance.
         random_draws: draw the pairs of every context anew in every epoch, instead of fixed strided contexts.
         validation: share of each system's contexts kept for choosing the checkpoint.
@@ -37,6 +38,7 @@ class Recipe:
     optimizer: Literal["adam", "adamw"] = "adam"
     weight_decay: float = 1e-5
     precision: Literal["float32", "float64"] = "float32"
+    clip: float | None = None
     precondition: bool = False
     random_draws: bool = False
     validation: float = 0.1

@@ -1,0 +1,103 @@
+"""What kernels look like: K = Φ (ω z) with learned features Φ of position and several sets of weights ω."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+LENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 100.0)
+"""Length scales, as shares of the domain, of the monotone functions that warps are mixed from."""
+
+KNOTS = 13
+
+
+@dataclass(frozen=True)
+class PosteriorOptions:
+    """Size of the learned prior.
+
+    Attributes:
+        wide: cosine features that span the domain.
+        near: cosine features crowded at its lower end, where radial kernels are steep.
+        free: features given by a small network.
+        components: kinds of kernels, each with its own weights on the features.
+    """
+
+    wide: int = 104
+    near: int = 64
+    free: int = 40
+    components: int = 4
+
+
+def saturations(t: Float[Tensor, " N"]) -> Float[Tensor, "N L"]:
+    """Monotone functions from 0 at t = 0 to 1 at t = 1, steep at 0 for short lengths."""
+    lengths = torch.tensor(LENGTHS, dtype=t.dtype, device=t.device)
+    return torch.expm1(-t[:, None] / lengths) / torch.expm1(-1 / lengths)
+
+
+class LearnedPrior(nn.Module):
+    """K(y) = Σ_r Φ_r(y) ω_qr z_r, z ~ N(0, α), for a component q and an amplitude α that the context decides.
+
+    Φ: cosines in two learned warps of the domain, under learned envelopes, and a small network. ω: a Matérn-like
+    spectrum on each set of cosines and free weights on the network's features.
+    """
+
+    def __init__(self, options: PosteriorOptions) -> None:
+        super().__init__()
+        self.options = options
+        Q, hidden = options.components, 64
+        self.register_buffer("knots", torch.linspace(0, 1, KNOTS), persistent=False)
+        self.envelope = nn.Parameter(torch.stack([0 * self.knots, -5 * self.knots, 0 * self.knots]))
+        self.warp = nn.Parameter(torch.tensor([[-1.0, 0, 0.5, 1, 1, 1], [1.0, 2, 2, 1, 0, -1]]))
+        self.frequency = nn.Parameter(torch.rand(hidden) * 90)
+        self.phase = nn.Parameter(torch.rand(hidden) * 2 * math.pi)
+        self.edge = nn.Parameter(torch.tensor([0.9, math.log(0.01)]))
+        self.network = nn.Sequential(
+            nn.Linear(hidden + len(LENGTHS) + 2, hidden), nn.Tanh(), nn.Linear(hidden, options.free)
+        )
+        kinds = torch.tensor([[0.0, -2], [-2, 0], [0, 0], [-1, -1]]).repeat(Q // 4 + 1, 1)[:Q]
+        self.register_buffer("amplitude_start", kinds, persistent=False)
+        kappa = torch.tensor([4.0, 4, 8, 3]).log().repeat(Q // 4 + 1)[:Q, None].repeat(1, 2)
+        self.register_buffer("kappa_start", kappa, persistent=False)
+        nu = torch.tensor([2.0, 2, 1.5, 2.5]).log().repeat(Q // 4 + 1)[:Q, None].repeat(1, 2)
+        self.register_buffer("nu_start", nu, persistent=False)
+        # Deviations from the start, which training pulls back to zero: too little data for more.
+        self.amplitude, self.kappa, self.nu = (nn.Parameter(torch.zeros(Q, 2)) for _ in range(3))
+        self.free_weights = nn.Parameter(torch.zeros(Q, options.free))
+        self.log_odds = nn.Parameter(torch.zeros(Q))
+
+    def features(self, t: Float[Tensor, " N"]) -> Float[Tensor, "N R"]:
+        """Φ at positions t in [0, 1]."""
+        s = saturations(t)
+        place = 0.5 * (s[:, 3] + s[:, 5])
+        hats = torch.softmax(-72 * (place[:, None] - self.knots) ** 2, dim=1)
+        envelopes = torch.exp(hats @ self.envelope.mT)
+        parts = []
+        for i, count in enumerate((self.options.wide, self.options.near)):
+            warped = s @ torch.softmax(self.warp[i], dim=0)
+            waves = torch.arange(count, dtype=t.dtype, device=t.device)
+            parts.append(envelopes[:, i, None] * torch.cos(math.pi * waves * warped[:, None]))
+        inside = torch.sigmoid((self.edge[0] - t) / self.edge[1].exp())
+        inputs = [torch.sin(t[:, None] * self.frequency + self.phase), 2 * s - 1]
+        inputs += [inside[:, None], (inside * (1 - t))[:, None]]
+        parts.append(envelopes[:, 2, None] * self.network(torch.cat(inputs, dim=1)) / math.sqrt(self.options.free))
+        return torch.cat(parts, dim=1)
+
+    def weights(self) -> Float[Tensor, "Q R"]:
+        """ω of every component."""
+        parts = []
+        for i, count in enumerate((self.options.wide, self.options.near)):
+            kappa = (self.kappa_start + self.kappa)[:, i, None].exp()
+            nu = (self.nu_start + self.nu)[:, i, None].exp()
+            waves = torch.arange(count, dtype=kappa.dtype, device=kappa.device)
+            log = -0.5 * nu * torch.log1p((waves / kappa) ** 2)
+            log = log - 0.5 * torch.logsumexp(2 * log, dim=1, keepdim=True)
+            parts.append(log + (self.amplitude_start + self.amplitude)[:, i, None])
+        start = self.amplitude_start.sum(dim=1, keepdim=True) / 2
+        return torch.cat([*parts, start + self.free_weights], dim=1).exp()
+
+    def deviation(self) -> Tensor:
+        """How far the components have moved from their start."""
+        parts = (self.amplitude, self.kappa, self.nu, self.log_odds)
+        return torch.stack([p.square().sum() for p in parts]).sum() + self.free_weights.square().mean(dim=1).sum()

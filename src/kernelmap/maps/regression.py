@@ -1,0 +1,47 @@
+"""Bayesian linear regression on features: f = Aᵀ (ω z) + e with z ~ N(0, 1) and independent errors e ~ N(0, n).
+
+With the Gram matrix G = A diag(1/n) Aᵀ and L Lᵀ = I + ω G ω, of the size of the features however many pairs there are:
+
+    z | f ~ N( L⁻ᵀ L⁻¹ ω A f/n , (L Lᵀ)⁻¹ )
+    fᵀ Cov⁻¹ f = Σ f²/n - |L⁻¹ ω A f/n|²        log det Cov = Σ log n + 2 Σ log diag L
+
+Several sets of weights ω ("components") share one Gram matrix.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+class Regression(NamedTuple):
+    """The posterior of each component: mean of ω z, misfit fᵀ Cov⁻¹ f, log det Cov, and the factor L with its ω."""
+
+    mean: Float[Tensor, "Q *#b R"]
+    misfit: Float[Tensor, "Q *#b"]
+    log_det: Float[Tensor, "Q *#b"]
+    factor: Float[Tensor, "Q *#b R R"]
+    omega: Float[Tensor, "Q *#b R"]
+
+    def variance(self, X: Float[Tensor, "*#b R n"]) -> Float[Tensor, "Q *#b n"]:
+        """Posterior variance of Xᵀ (ω z)."""
+        weighted = self.omega[..., None] * X
+        return torch.linalg.solve_triangular(self.factor, weighted, upper=False).square().sum(dim=-2)
+
+
+def regress(
+    A: Float[Tensor, "*#b R d"], n: Float[Tensor, "*#b d"], f: Float[Tensor, "*#b d"], omega: Float[Tensor, "Q *#b R"]
+) -> Regression:
+    s = n.rsqrt()
+    B, g = A * s[..., None, :], f * s
+    gram, moment = B @ B.mT, (B @ g[..., None])[..., 0]
+    precision = omega[..., None] * gram * omega[..., None, :]
+    factor = torch.linalg.cholesky(precision + torch.eye(A.shape[-2], dtype=A.dtype, device=A.device))
+    batch = torch.broadcast_shapes(factor.shape[:-2], (omega * moment).shape[:-1])
+    factor = factor.expand(*batch, *factor.shape[-2:])
+    t = torch.linalg.solve_triangular(factor, (omega * moment)[..., None].expand(*batch, -1, 1), upper=False)
+    z = torch.linalg.solve_triangular(factor.mT, t, upper=True)[..., 0]
+    misfit = g.square().sum(dim=-1) - t[..., 0].square().sum(dim=-1)
+    log_det = n.log().sum(dim=-1) + 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1)
+    return Regression(omega * z, misfit, log_det, factor, omega.expand(*batch, -1))

@@ -1,0 +1,59 @@
+"""What the posterior map is trained on: predicting other pairs of the same system, given a few."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from kernelmap.context import Context
+from kernelmap.grids import Grid
+from kernelmap.maps import PosteriorMap
+
+TARGETS = 150
+SHARES = (1, 3, 5, 6, 7.5, 10, 10, 15)
+MIXES = 4
+PULL = 1e-2
+
+
+class PredictiveObjective(nn.Module):
+    """(U, F) -> -log p(targets | context), per pair and in units of the targets' root mean square.
+
+    Of the pairs of a draw the last ones are targets, and the first d the context, with d changing from step to step.
+    Random linear combinations of the batch's systems join it: their responses add exactly. No true kernel is read.
+    """
+
+    variants = len(SHARES)
+
+    def __init__(self, model: PosteriorMap, y: Grid, x: Grid) -> None:
+        super().__init__()
+        self.model, self.y, self.x = model, y, x
+
+    @staticmethod
+    def pairs(d: int) -> int:
+        """Pairs a draw needs for contexts of up to d."""
+        return d + TARGETS
+
+    def forward(self, U: Float[Tensor, "*bu N D"], F: Float[Tensor, "*bf M D"], seed: int) -> Float[Tensor, "*bf"]:
+        generator = torch.Generator().manual_seed(seed)
+        most = U.shape[-1] - TARGETS
+        d = max(2, round(most / SHARES[seed % self.variants]))
+        F = F / F.square().mean(dim=(-2, -1), keepdim=True).sqrt()
+        if U.shape[-3] == 1 and self.training:
+            F = torch.cat([F, mixtures(F, generator)], dim=-3)
+        context = Context._trusted(U[..., :d], F[..., :d], self.y, self.x)
+        posterior = self.model.posterior(context, levels=(0.0,))
+        unit = posterior.unit[..., None]
+        means, variances = posterior.response_moments((U[..., most:] / unit)[..., None, :, :])
+        target = F[..., most:] / unit
+        log_density = -0.5 * ((target - means).square() / variances + variances.log())
+        likelihood = (posterior.share.log()[..., None] + log_density).logsumexp(dim=0)
+        loss = -(likelihood + target.square().mean(dim=-1, keepdim=True).log() / 2).mean()
+        return (loss + PULL * self.model.prior.deviation()).expand(F.shape[:-2])
+
+
+def mixtures(F: Float[Tensor, "*b S M D"], generator: torch.Generator) -> Float[Tensor, "*b mixes M D"]:
+    """Responses of sparse random combinations of systems."""
+    count = F.shape[-3]
+    chosen = torch.rand(MIXES, count, generator=generator) < 2.5 / count
+    chosen[torch.arange(MIXES), torch.randint(count, (MIXES,), generator=generator)] = True
+    weights = torch.randn(MIXES, count, generator=generator, dtype=torch.float64) * chosen
+    return torch.einsum("cs,...smd->...cmd", weights.to(F), F)
