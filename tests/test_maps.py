@@ -1,4 +1,7 @@
-"""One contract for all kernel maps; where a map is known not to keep a clause, the fact is written down and tested."""
+"""One contract for the paper's kernel maps; what a map is known not to keep is written down and tested.
+
+The posterior map keeps more (any d, any order, any scale) and has its own tests in test_posterior.py.
+"""
 
 import pytest
 import torch
@@ -11,7 +14,7 @@ from kernelmap.maps import MAPS, ContextShape, KernelMap, MapOptions
 from kernelmap.metrics import relative_difference
 
 TIED_TO_GRID = {"discrete-nao"}
-ANY_MAP = pytest.mark.parametrize("name", list(MAPS))
+ANY_MAP = pytest.mark.parametrize("name", [name for name in MAPS if name != "posterior"])
 ANY_CONTEXT = pytest.mark.parametrize("kind", list(CONTEXTS))
 
 
@@ -90,7 +93,7 @@ def test_another_resolution(name):
 
 @ANY_MAP
 def test_the_order_of_pairs_matters(name):
-    """A fact about these maps, which the posterior map will not share: they see pair j as feature j."""
+    """A fact about these maps, which the posterior map does not share: they see pair j as feature j."""
     context = radial_context()
     model = build(name, context)
     permuted = model(context.select(torch.tensor([3, 1, 0, 2, 5, 4]))).values

@@ -8,7 +8,7 @@ import torch
 from examples import radial_context
 from kernelmap.errors import InputError
 from kernelmap.files import read_tensors, write_tensors
-from kernelmap.maps import MAPS, ContextShape, KernelMap, MapOptions
+from kernelmap.maps import MAPS, ContextShape, KernelMap, MapOptions, PosteriorOptions
 from kernelmap.model import build, find_model, load_model, save_model, shipped_models
 
 CONTEXT = radial_context(40, 6)
@@ -17,7 +17,8 @@ CONTEXT = radial_context(40, 6)
 def new(name: str, dtype: torch.dtype = torch.float64) -> KernelMap:
     """A small map with random weights, standardised as after training."""
     torch.manual_seed(0)
-    model = build(name, ContextShape.of(CONTEXT), MapOptions(dk=4)).to(dtype)
+    options = PosteriorOptions(8, 4, 3, 2) if name == "posterior" else MapOptions(dk=4)
+    model = build(name, ContextShape.of(CONTEXT), options).to(dtype)
     model.standardise(3 * CONTEXT.U + 0.2, 5 * CONTEXT.F - 1)
     return model
 

@@ -45,13 +45,13 @@ CAUTIONS = (
 class KnownDiscovery(Discovery):
     """Conditioned on its pairs by the textbook formulas, with the covariance of a row given."""
 
-    posterior: Tensor | None = None
+    covariance: Tensor | None = None
 
     def predict(self, U: Float[Tensor, "N n"]) -> tuple[Float[Tensor, "M n"], Float[Tensor, "M n"]]:
-        assert self.posterior is not None
+        assert self.covariance is not None
         weighted = self.kernel.y.value_weights[:, None] * U
         noise = self.noise * self.context.F.square().mean().sqrt()
-        std = (torch.einsum("kn,kl,ln->n", weighted, self.posterior, weighted).clamp(min=0) + noise**2).sqrt()
+        std = (torch.einsum("kn,kl,ln->n", weighted, self.covariance, weighted).clamp(min=0) + noise**2).sqrt()
         mean = self.kernel.apply(U)
         return mean, std.expand_as(mean)
 
@@ -91,7 +91,8 @@ def discovery_of(U: Tensor, truth: Tensor, prior: Tensor, y: grids.Grid, x: grid
         identifiability=found,
         cautions=(),
         about=ABOUT,
-        posterior=posterior,
+        predictive=lambda U: (U, U),
+        covariance=posterior,
     )
     mean, std = discovery.predict(heldout.U)
     inside = ((mean - heldout.F).abs() < 1.96 * std).double().mean()

@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from kernelmap.errors import InputError
-from kernelmap.maps import KernelMap
-from kernelmap.metrics import exploration_measure, kernel_error, operator_error
+from kernelmap.kernel import Kernel
+from kernelmap.maps import KernelMap, PosteriorMap
+from kernelmap.metrics import coverage, exploration_measure, kernel_error, operator_error
 from kernelmap.progress import progress
 from kernelmap.systems import SystemSet, strided_draws
 
@@ -21,6 +22,7 @@ def evaluate(model: KernelMap, systems: SystemSet, d: int) -> dict[str, Any]:
     operator_error_heldout: on all other pairs of the system; None when there are none.
     kernel_error: in L2(rho), averaged over contexts.
     kernel_error_pooled: of the kernel averaged over contexts, as the paper's printed values have it.
+    coverage95: share of the rho-mass on which the true kernel lies in the 95 % band; for maps that give one.
     """
     if systems.kernels is None:
         raise InputError("these systems come without their true kernels; there is nothing to compare with.")
@@ -29,7 +31,7 @@ def evaluate(model: KernelMap, systems: SystemSet, d: int) -> dict[str, Any]:
     results = {}
     for index, name in enumerate(progress(systems.names, "Evaluating")):
         parts = [_of_draws(model, systems, index, chunk) for chunk in draws.split(CHUNK)]
-        context, heldout, kernels = (torch.cat(part) for part in zip(*parts, strict=True))
+        context, heldout, kernels, *bands = (torch.cat(part) for part in zip(*parts, strict=True))
         truth = systems.kernels[index].to(kernels)
         rho = exploration_measure(systems.u[0 if systems.shares_inputs else index], systems.y).to(kernels)
         results[name] = {
@@ -38,14 +40,22 @@ def evaluate(model: KernelMap, systems: SystemSet, d: int) -> dict[str, Any]:
             "kernel_error": float(kernel_error(kernels, truth, rho, systems.y).mean()),
             "kernel_error_pooled": float(kernel_error(kernels.mean(dim=0), truth, rho, systems.y)),
         }
+        if bands:
+            results[name]["coverage95"] = float(coverage(kernels, bands[0], truth, rho, systems.y).mean())
     return {"parameters": model.parameter_count, "systems": results}
 
 
 @torch.no_grad()
-def _of_draws(model: KernelMap, systems: SystemSet, index: int, draws: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Context error, held-out error and kernel of one system for several draws."""
+def _of_draws(model: KernelMap, systems: SystemSet, index: int, draws: Tensor) -> tuple[Tensor, ...]:
+    """Context error, held-out error, kernel and, where there is one, standard deviation, for several draws."""
     context = systems.batch(draws, torch.tensor([index]))
-    kernels = model(context)
+    stds = []
+    if isinstance(model, PosteriorMap):
+        posterior = model.posterior(context.to(torch.float64))
+        kernels = Kernel(posterior.kernel, context.y, context.x)
+        stds = [model.standard_deviation(posterior)[:, 0]]
+    else:
+        kernels = model(context)
     u = systems.u[0 if systems.shares_inputs else index].to(kernels.right)
     predicted = kernels.apply(u.mT)[:, 0]
     measured = systems.f[index].mT.to(predicted).expand_as(predicted)
@@ -54,4 +64,4 @@ def _of_draws(model: KernelMap, systems: SystemSet, index: int, draws: Tensor) -
     for chosen in (inside, ~inside):
         pairs = torch.stack([row.nonzero()[:, 0] for row in chosen])[:, None].expand(-1, predicted.shape[-2], -1)
         errors.append(operator_error(predicted.gather(-1, pairs), measured.gather(-1, pairs), systems.x))
-    return errors[0], errors[1], kernels.values[:, 0]
+    return errors[0], errors[1], kernels.values[:, 0], *stds

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from kernelmap.context import Context
+from kernelmap.maps import Posterior
 from kernelmap.metrics import exploration_measure
 
 DARK = 1e-2
@@ -33,6 +34,18 @@ class Identifiability:
     def dark(self) -> Bool[Tensor, " N"]:
         """True where ρ is almost zero."""
         return self.rho < DARK * self.rho.max()
+
+
+def identifiability_of(context: Context, posterior: Posterior) -> Identifiability:
+    """The diagnosis of one system's pairs."""
+    rho, spectrum = normal_spectrum(context)
+    best = int(posterior.share.flatten(1).mean(dim=1).argmax())
+    factor = posterior.cells.factor[best].flatten(0, -3)[0]
+    # L Lᵀ = 1 + signal to noise of each direction.
+    determined = int((torch.linalg.eigvalsh(factor @ factor.mT) > 2).sum())
+    share = 1 - posterior.variance / posterior.prior_variance
+    rank = float(spectrum.sum() ** 2 / spectrum.square().sum())
+    return Identifiability(rho, spectrum, rank, determined, share.clamp(0, 1))
 
 
 def normal_spectrum(context: Context) -> tuple[Float[Tensor, " N"], Float[Tensor, " R"]]:

@@ -36,6 +36,19 @@ def kernel_error(
     return (squares[0] / squares[1]).sqrt()
 
 
+def coverage(
+    estimate: Float[Tensor, "*#b M N"],
+    std: Float[Tensor, "*#b M N"],
+    truth: Float[Tensor, "*#b M N"],
+    rho: Float[Tensor, "*#b N"],
+    y: Grid,
+) -> Float[Tensor, "*#b"]:
+    """Share of the rho-mass on which the truth lies within ± 1.96 std of the estimate."""
+    weights = (rho * y.value_weights.to(rho))[..., None, :]
+    inside = (estimate - truth).abs() <= 1.96 * std
+    return (weights * inside).sum(dim=(-2, -1)) / (weights.sum(dim=(-2, -1)) * truth.shape[-2])
+
+
 def relative_difference(a: Tensor, b: Tensor) -> float:
     """||a - b|| / ||b|| in the Frobenius norm."""
     return float(torch.linalg.vector_norm(a - b) / torch.linalg.vector_norm(b))

@@ -7,55 +7,66 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from kernelmap.kernel import Kernel
-from kernelmap.metrics import exploration_measure, kernel_error, operator_error
+from kernelmap.cli.discover import MODEL, print_cautions, results_table
+from kernelmap.context import Context
+from kernelmap.discovery import Discovery, discover
+from kernelmap.metrics import coverage, exploration_measure, kernel_error, operator_error
 from kernelmap.model import load_model
 from kernelmap.plots import plot_discovery
 from kernelmap.problems.radial import radial
+from kernelmap.provenance import provenance
+from kernelmap.report import write_report
 from kernelmap.systems import SystemSet, strided_draws
 
-MODEL = "nao-diverse"
 
-
-def demo(out: Path = Path("kernelmap-demo"), system: Literal["id", "ood1", "ood2"] = "ood1") -> None:
-    """Discover the hidden kernel of an unseen system from 302 measured pairs, and predict what was not measured.
+def demo(
+    out: Path = Path("kernelmap-demo"),
+    system: Literal["id", "ood1", "ood2"] = "ood1",
+    pairs: int = 100,
+    noise: float = 0.01,
+) -> None:
+    """Discover the hidden kernel of an unseen system from measured pairs, and predict what was not measured.
 
     Args:
-        out: directory for the figure and the kernel.
+        out: directory for the figure, the kernel and the report.
         system: the unseen system: id (sine, η = 5), ood1 (r(11-r) exp(-5r) sin 6r) or ood2 (a Gaussian).
+        pairs: how many pairs were measured.
+        noise: noise on the measured f, relative to its root mean square.
     """
     console = Console()
     model, about = load_model(MODEL)
     systems = radial("sine").test.select([system])
-    draw = strided_draws(systems.pairs, model.shape.d)[0]
-    rest = torch.ones(systems.pairs, dtype=torch.bool).index_fill(0, draw, False).nonzero()[:, 0]
-    context, heldout = (systems.batch(pairs[None], torch.tensor([0])) for pairs in (draw, rest))
+    measured = systems.with_noise(noise, seed=0)
+    draw = strided_draws(systems.pairs, pairs)[0]
     console.print(
-        f"The model [bold]{MODEL}[/] was trained on {about['setting']} systems. It now sees {len(draw)} of the "
-        f"{systems.pairs} measured pairs of the system [bold]{system}[/], which it has never seen."
+        f"The model [bold]{MODEL}[/] was trained on {about['setting']} systems. It now sees {pairs} of the "
+        f"{systems.pairs} pairs of the system [bold]{system}[/], which it has never seen, with {noise:.0%} noise."
     )
-    with torch.no_grad():
-        kernel = model.double()(context)
-        predictions = [kernel.apply(part.U) for part in (context, heldout)]
-    errors = [
-        float(operator_error(p, part.F, systems.x)) for p, part in zip(predictions, (context, heldout), strict=True)
-    ]
-    console.print(_table(kernel[0, 0], systems, errors))
-    figure, values = out / "discovery.png", out / "kernel.csv"
-    plot_discovery(figure, kernel[0, 0], systems, rest, predictions[1][0, 0])
-    kernel[0, 0].export(values)
-    console.print(f"Figure in {figure}, kernel in {values}.")
-
-
-def _table(kernel: Kernel, systems: SystemSet, errors: list[float]) -> Table:
+    context = measured.batch(draw[None], torch.tensor([0]))
+    context = Context(context.U[0, 0], context.F[0, 0], context.y, context.x)
+    discovery = discover(model, context, {"model": MODEL, "system": system, **provenance()})
+    console.print(results_table(discovery))
+    print_cautions(discovery)
+    rest = torch.ones(systems.pairs, dtype=torch.bool).index_fill(0, draw, False).nonzero()[:, 0]
+    mean, std = discovery.predict(systems.u[0, rest].T)
     assert systems.kernels is not None
-    rho = exploration_measure(systems.u[0], systems.y)
-    table = Table(title="Discovered kernel, against the truth")
-    table.add_column("what")
-    table.add_column("relative error", justify="right")
-    table.add_row("responses in the context", f"{errors[0]:.2%}")
-    table.add_row("held-out responses", f"{errors[1]:.2%}")
-    table.add_row(
-        "hidden kernel, in L2(rho)", f"{float(kernel_error(kernel.values, systems.kernels[0], rho, systems.y)):.2%}"
+    console.print(_against_truth(discovery, systems, float(operator_error(mean, systems.f[0, rest].T, systems.x))))
+    write_report(discovery, out / "report.html", truth=systems.kernels[0])
+    plot_discovery(out / "discovery.png", discovery, systems, rest, mean, std)
+    discovery.kernel.export(out / "kernel.csv")
+    console.print(
+        f"Report in {out / 'report.html'}, figure in {out / 'discovery.png'}, kernel in {out / 'kernel.csv'}."
     )
+
+
+def _against_truth(discovery: Discovery, systems: SystemSet, unseen: float) -> Table:
+    assert systems.kernels is not None
+    truth, rho = systems.kernels[0], exploration_measure(systems.u[0], systems.y)
+    errors = [kernel_error(k.values, truth, rho, systems.y) for k in (discovery.kernel, discovery.classical.kernel)]
+    covered = coverage(discovery.kernel.values, discovery.std, truth, rho, systems.y)
+    table = Table(title="Against the truth, which a user would not have", show_header=False)
+    table.add_row("error of the kernel, in L2(rho)", f"{float(errors[0]):.2%}")
+    table.add_row("the same of the classical estimate", f"{float(errors[1]):.2%}")
+    table.add_row("true kernel inside the 95 % band", f"{float(covered):.1%}")
+    table.add_row("error on all responses never measured", f"{unseen:.2%}")
     return table

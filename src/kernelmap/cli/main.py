@@ -8,6 +8,7 @@ from rich.markup import escape
 from kernelmap.cli.bench import bench
 from kernelmap.cli.check import check
 from kernelmap.cli.demo import demo
+from kernelmap.cli.discover import discover
 from kernelmap.cli.evaluate import evaluate
 from kernelmap.cli.generate import generate
 from kernelmap.cli.import_released import import_released
@@ -19,6 +20,7 @@ from kernelmap.progress import console
 COMMANDS = {
     "demo": demo,
     "check": check,
+    "discover": discover,
     "generate": generate,
     "train": train,
     "evaluate": evaluate,

@@ -7,8 +7,9 @@ from kernelmap.maps.autoencoder import Autoencoder
 from kernelmap.maps.base import KernelMap, MapOptions, Normaliser
 from kernelmap.maps.discrete import DiscreteNAO
 from kernelmap.maps.domain import ContextShape, Domain
+from kernelmap.maps.mixture import Posterior
 from kernelmap.maps.nao import NAO, NAOu
-from kernelmap.maps.posterior import Posterior, PosteriorMap
+from kernelmap.maps.posterior import PosteriorMap
 from kernelmap.maps.prior import PosteriorOptions
 from kernelmap.maps.softmax import SoftmaxNAO
 

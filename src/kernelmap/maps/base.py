@@ -62,10 +62,14 @@ class KernelMap(nn.Module):
                 f"Select {self.shape.d} pairs, or use a model trained for d = {d}."
             )
 
-    def forward(self, context: Context) -> Kernel:
+    def check_context(self, context: Context) -> None:
+        """Refuse what the map cannot take."""
         self.check_pairs(context.d)
         self.shape.y.check(context.y, "y")
         self.shape.x.check(context.x, "x")
+
+    def forward(self, context: Context) -> Kernel:
+        self.check_context(context)
         return self.kernel(context.to(self.u_std.dtype)).expand(context.batch_shape)
 
     def standardise(self, u: Tensor, f: Tensor) -> None:

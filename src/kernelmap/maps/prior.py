@@ -12,6 +12,9 @@ LENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 100.0)
 
 KNOTS = 13
 
+WHITE = 0.003
+"""The unexplained error that training starts from. Left free, it would shrink until kernels fit quadrature errors."""
+
 
 @dataclass(frozen=True)
 class PosteriorOptions:
@@ -43,6 +46,12 @@ class LearnedPrior(nn.Module):
     spectrum on each set of cosines and free weights on the network's features.
     """
 
+    knots: Tensor
+    amplitude_start: Tensor
+    kappa_start: Tensor
+    nu_start: Tensor
+    free_start: Tensor
+
     def __init__(self, options: PosteriorOptions) -> None:
         super().__init__()
         self.options = options
@@ -52,7 +61,7 @@ class LearnedPrior(nn.Module):
         self.warp = nn.Parameter(torch.tensor([[-1.0, 0, 0.5, 1, 1, 1], [1.0, 2, 2, 1, 0, -1]]))
         self.frequency = nn.Parameter(torch.rand(hidden) * 90)
         self.phase = nn.Parameter(torch.rand(hidden) * 2 * math.pi)
-        self.edge = nn.Parameter(torch.tensor([0.9, math.log(0.01)]))
+        self.edge = nn.Parameter(torch.tensor([0.9, math.log(0.003)]))
         self.network = nn.Sequential(
             nn.Linear(hidden + len(LENGTHS) + 2, hidden), nn.Tanh(), nn.Linear(hidden, options.free)
         )
@@ -64,7 +73,10 @@ class LearnedPrior(nn.Module):
         self.register_buffer("nu_start", nu, persistent=False)
         # Deviations from the start, which training pulls back to zero: too little data for more.
         self.amplitude, self.kappa, self.nu = (nn.Parameter(torch.zeros(Q, 2)) for _ in range(3))
+        free = torch.tensor([0.0, 0, -1, 1]).repeat(Q // 4 + 1)[:Q, None]
+        self.register_buffer("free_start", free, persistent=False)
         self.free_weights = nn.Parameter(torch.zeros(Q, options.free))
+        self.white = nn.Parameter(torch.zeros(Q))
         self.log_odds = nn.Parameter(torch.zeros(Q))
 
     def features(self, t: Float[Tensor, " N"]) -> Float[Tensor, "N R"]:
@@ -94,10 +106,13 @@ class LearnedPrior(nn.Module):
             log = -0.5 * nu * torch.log1p((waves / kappa) ** 2)
             log = log - 0.5 * torch.logsumexp(2 * log, dim=1, keepdim=True)
             parts.append(log + (self.amplitude_start + self.amplitude)[:, i, None])
-        start = self.amplitude_start.sum(dim=1, keepdim=True) / 2
-        return torch.cat([*parts, start + self.free_weights], dim=1).exp()
+        return torch.cat([*parts, self.free_start + self.free_weights], dim=1).exp()
+
+    def white_variance(self) -> Float[Tensor, " Q"]:
+        """Variance of an error of f that no kernel explains, in units of the amplitude."""
+        return (2 * (math.log(WHITE) + self.white)).exp()
 
     def deviation(self) -> Tensor:
         """How far the components have moved from their start."""
-        parts = (self.amplitude, self.kappa, self.nu, self.log_odds)
+        parts = (self.amplitude, self.kappa, self.nu, self.white, self.log_odds)
         return torch.stack([p.square().sum() for p in parts]).sum() + self.free_weights.square().mean(dim=1).sum()

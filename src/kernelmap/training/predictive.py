@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from kernelmap.context import Context
 from kernelmap.grids import Grid
-from kernelmap.maps import PosteriorMap
+from kernelmap.maps import KernelMap, PosteriorMap
 
 TARGETS = 150
 SHARES = (1, 3, 5, 6, 7.5, 10, 10, 15)
@@ -23,8 +23,9 @@ class PredictiveObjective(nn.Module):
 
     variants = len(SHARES)
 
-    def __init__(self, model: PosteriorMap, y: Grid, x: Grid) -> None:
+    def __init__(self, model: KernelMap, y: Grid, x: Grid) -> None:
         super().__init__()
+        assert isinstance(model, PosteriorMap)
         self.model, self.y, self.x = model, y, x
 
     @staticmethod

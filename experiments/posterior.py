@@ -1,0 +1,181 @@
+"""The shipped model `radial` under test: unseen kernels, noise, other grids, and NAO's kernel as prior mean.
+
+    python experiments/posterior.py [coverage|noise|grids|...]
+
+Each part writes results/radial/PART.json; finished parts are made anew only when named.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kernelmap.context import Context
+from kernelmap.estimators import dartr, tikhonov
+from kernelmap.evaluation import evaluate
+from kernelmap.grids import Grid, from_points
+from kernelmap.maps import PosteriorMap
+from kernelmap.metrics import coverage, exploration_measure, kernel_error
+from kernelmap.model import load_model
+from kernelmap.problems.radial import RadialKernel, radial, radial_systems, two_waves
+from kernelmap.problems.radial.kernels import cosine, polynomial, sine
+from kernelmap.progress import progress
+from kernelmap.provenance import provenance
+from kernelmap.systems import SystemSet, strided_draws
+
+RESULTS = Path(__file__).parent / "results" / "radial"
+SEED = 20261116
+SAMPLES = 6
+
+
+def fresh_kernels(count: int) -> dict[str, RadialKernel]:
+    """Random kernels of the three training families."""
+    generator = torch.Generator().manual_seed(SEED)
+    draws = torch.rand(count, 3, generator=generator).tolist()
+    kernels = {}
+    for i, (a, b, c) in enumerate(draws):
+        kernels[f"sine {1 + 7 * a:.2f}"] = sine(1 + 7 * a, "released")
+        kernels[f"cosine {6 * b:.2f}"] = cosine(6 * b, "released")
+        kernels[f"polynomial {1 + int(7 * c)} + {1 + (i % 7)}"] = _sum(1 + int(7 * c), 1 + i % 7, a)
+    return kernels
+
+
+def _sum(first: int, second: int, weight: float) -> RadialKernel:
+    p, q = polynomial(first, "released"), polynomial(second, "released")
+    return RadialKernel(lambda r: weight * p.function(r) + (1 - weight) * q.function(r), p.support)
+
+
+def contexts(systems: SystemSet, index: int, d: int, most: int = SAMPLES) -> list[Context]:
+    draws = strided_draws(systems.pairs, d)
+    chosen = draws[torch.linspace(0, len(draws) - 1, min(most, len(draws))).long()]
+    batch = systems.batch(chosen, torch.tensor([index]))
+    return [Context(batch.U[i, 0], batch.F[i, 0], batch.y, batch.x) for i in range(len(chosen))]
+
+
+def coverage_of_fresh_kernels(model: PosteriorMap) -> dict[str, Any]:
+    """Kernel error and coverage of the band on random kernels of the training families."""
+    systems = radial_systems(fresh_kernels(10), two_waves("released"))
+    return {f"{d}": evaluate_few(model, systems, d) for d in (302, 100, 50, 30)}
+
+
+def evaluate_few(model: PosteriorMap, systems: SystemSet, d: int) -> dict[str, Any]:
+    assert systems.kernels is not None
+    rho = exploration_measure(systems.u[0], systems.y)
+    results = {}
+    for index, name in enumerate(systems.names):
+        errors, covered = [], []
+        for context in contexts(systems, index, d):
+            kernel, std = posterior_kernel(model, context)
+            errors.append(float(kernel_error(kernel, systems.kernels[index], rho, systems.y)))
+            covered.append(float(coverage(kernel, std, systems.kernels[index], rho, systems.y)))
+        results[name] = {"kernel_error": mean(errors), "coverage95": mean(covered)}
+    return results
+
+
+def noise_table(model: PosteriorMap) -> dict[str, Any]:
+    """Kernel errors with noise on f, against the classical estimators and NAO (which takes d = 302 only)."""
+    nao = load_model("nao-diverse")[0].double()
+    test = radial("sine").test
+    assert test.kernels is not None
+    rho = exploration_measure(test.u[0], test.y)
+    table: dict[str, Any] = {}
+    for level in (0.0, 0.01, 0.05, 0.1):
+        noisy = test.with_noise(level, SEED)
+        for d in (302, 50):
+            for index, name in enumerate(test.names):
+                row: dict[str, list[float]] = {}
+                for context in contexts(noisy, index, d):
+                    kernel, std = posterior_kernel(model, context)
+                    estimates = {"posterior": kernel, "dartr": dartr(context).kernel.values}
+                    estimates["tikhonov"] = tikhonov(context).kernel.values
+                    if d == 302:
+                        with torch.no_grad():
+                            estimates["nao"] = nao(context).values
+                    for who, values in estimates.items():
+                        row.setdefault(who, []).append(float(kernel_error(values, test.kernels[index], rho, test.y)))
+                    inside = coverage(kernel, std, test.kernels[index], rho, test.y)
+                    row.setdefault("coverage95", []).append(float(inside))
+                table[f"{level} {d} {name}"] = {who: mean(values) for who, values in row.items()}
+    return table
+
+
+def other_grids(model: PosteriorMap) -> dict[str, Any]:
+    """The kernel error at twice the spacing and on a graded grid, trained at dx = 0.0125."""
+    test = radial("sine").test
+    assert test.kernels is not None
+    results: dict[str, Any] = {}
+    every = torch.arange(880)
+    graded = torch.unique((torch.linspace(0, 1, 600) ** 1.5 * 879).long())
+    grids = {
+        "dx": (every, test.y),
+        "2dx": (every[1::2], Grid(test.y.points[1::2], 2 * test.y.weights[1::2])),
+        "graded": (graded, from_points(torch.cat([torch.zeros(1).double(), test.y.points[graded, 0]]))),
+    }
+    grids["graded"] = (graded, Grid(test.y.points[graded], grids["graded"][1].weights[1:]))
+    for label, (index, grid) in grids.items():
+        part = replace(test, u=test.u[..., index], y=grid, kernels=test.kernels[..., index])
+        for d in (302, 50):
+            results[f"{label} {d}"] = {
+                name: values["kernel_error"] for name, values in evaluate_few(model, part, d).items()
+            }
+    return results
+
+
+def nao_as_mean(model: PosteriorMap) -> dict[str, Any]:
+    """NAO's kernel as prior mean, then conditioned on the same pairs."""
+    nao = load_model("nao-diverse")[0].double()
+    test = radial("sine").test
+    assert test.kernels is not None
+    rho = exploration_measure(test.u[0], test.y)
+    results = {}
+    for index, name in enumerate(test.names):
+        row: dict[str, list[float]] = {"nao": [], "conditioned": [], "posterior": []}
+        for context in contexts(test, index, 302):
+            with torch.no_grad():
+                first = nao(context)
+                kernels = {"nao": first.values, "posterior": model(context).values}
+                kernels["conditioned"] = model.conditioned(first, context).values
+            for who, values in kernels.items():
+                row[who].append(float(kernel_error(values, test.kernels[index], rho, test.y)))
+        results[name] = {who: mean(values) for who, values in row.items()}
+    return results
+
+
+def test_systems(model: PosteriorMap) -> dict[str, Any]:
+    """What `kernelmap evaluate radial radial --d D` gives."""
+    return {f"{d}": evaluate(model, radial("sine").test, d) for d in (302, 100, 50, 30)}
+
+
+def posterior_kernel(model: PosteriorMap, context: Context) -> tuple[Tensor, Tensor]:
+    with torch.no_grad():
+        posterior = model.posterior(context)
+        return posterior.kernel, model.standard_deviation(posterior)
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+PARTS: dict[str, Callable[[PosteriorMap], dict[str, Any]]] = {
+    "test": test_systems,
+    "coverage": coverage_of_fresh_kernels,
+    "noise": noise_table,
+    "grids": other_grids,
+    "nao-mean": nao_as_mean,
+}
+
+if __name__ == "__main__":
+    model, _ = load_model("radial")
+    assert isinstance(model, PosteriorMap)
+    for part in progress(sys.argv[1:] or [name for name in PARTS if not (RESULTS / f"{name}.json").exists()], "Parts"):
+        start = time.perf_counter()
+        made = {"results": PARTS[part](model.double()), "seed": SEED}
+        made |= {"command": f"python experiments/posterior.py {part}", "commit": provenance()["commit"]}
+        made["seconds"] = round(time.perf_counter() - start, 1)
+        (RESULTS / f"{part}.json").write_text(json.dumps(made, indent=1) + "\n")

@@ -1,0 +1,133 @@
+"""What a user should know about a discovery, in plain words: what was seen, its likely cause, and a remedy."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from kernelmap.context import Context
+from kernelmap.identifiability import Identifiability
+from kernelmap.maps import Domain, Posterior
+
+FEW_PAIRS = 30
+LOUD = 0.03
+FAR_OUT = 2.5
+MISFIT = 4.0
+MUCH_BETTER = 0.7
+DARK_SHARE = 0.3
+SHORT = 0.9
+
+
+@dataclass(frozen=True)
+class Caution:
+    """Something the user should know: what was seen, its likely cause, and a remedy."""
+
+    seen: str
+    cause: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """Pairs that were kept back, and how well they were predicted.
+
+    error: relative error of the predictions; coverage: share inside the 95 % band; surprise: root mean square of error
+    over standard deviation, 1 for an honest model; classical_error: of the classical estimate from the same pairs.
+    """
+
+    heldout: Context
+    error: float
+    coverage: float
+    surprise: float
+    classical_error: float
+
+
+def cautions_of(
+    context: Context, domain: Domain, posterior: Posterior, diagnosis: Identifiability, check: Check | None
+) -> tuple[Caution, ...]:
+    noise = float(posterior.noise.mean())
+    found = [
+        _few_pairs(context.d),
+        _mistaken_for_noise(context.d, noise),
+        _misfit(posterior),
+        _dark(context, diagnosis.dark),
+        _short(context, domain),
+    ]
+    if check is not None:
+        found += [_far_out(check), _classical(check, noise)]
+    return tuple(caution for caution in found if caution is not None)
+
+
+def _few_pairs(d: int) -> Caution | None:
+    if d >= FEW_PAIRS:
+        return None
+    return Caution(
+        f"Only {d} pairs.",
+        "The kernel is then mostly what the prior expects.",
+        f"Measure more: {FEW_PAIRS} pairs or more, at places or with inputs that differ.",
+    )
+
+
+def _mistaken_for_noise(d: int, noise: float) -> Caution | None:
+    if noise < LOUD or d >= 50:
+        return None
+    return Caution(
+        f"{noise:.0%} noise was found, in only {d} pairs.",
+        "So few pairs cannot tell noise from a kernel of a kind the model has never seen, such as a fast oscillation.",
+        "If your measurements are better than that, do not trust this kernel; measure more pairs.",
+    )
+
+
+def _misfit(posterior: Posterior) -> Caution | None:
+    scale = float((posterior.share * posterior.scale).sum(dim=0).max())
+    if scale < MISFIT:
+        return None
+    return Caution(
+        f"The pairs are fitted {scale**0.5:.1f} times worse than the noise level explains.",
+        "The system may not be linear in its kernel, or u and f may not belong together.",
+        "Check units, alignment and order of u and f; look at the pairs with the largest errors.",
+    )
+
+
+def _far_out(check: Check) -> Caution | None:
+    if check.surprise < FAR_OUT:
+        return None
+    return Caution(
+        f"Pairs kept back are missed by {check.surprise:.1f} standard deviations.",
+        "The pairs are unlike those of the systems the model was trained on, so its error bar is too small.",
+        "Compare with the classical estimate; train a model on systems like yours.",
+    )
+
+
+def _classical(check: Check, noise: float) -> Caution | None:
+    if check.classical_error > MUCH_BETTER * check.error or check.error < noise:
+        return None
+    return Caution(
+        f"The classical estimate predicts better: {check.classical_error:.1%} against {check.error:.1%}.",
+        "The learned prior does not suit this system.",
+        "Use the classical estimate, which is in the results too; train a model on systems like yours.",
+    )
+
+
+def _dark(context: Context, dark: Bool[Tensor, " N"]) -> Caution | None:
+    weights = context.y.value_weights.to(torch.float64)
+    share = float((weights * dark).sum() / weights.sum())
+    if share < DARK_SHARE:
+        return None
+    return Caution(
+        f"On {share:.0%} of its domain the pairs hardly see the kernel.",
+        "The inputs u vary too little there (rho is almost zero); what is shown there is prior.",
+        "Use inputs that vary on those lengths too.",
+    )
+
+
+def _short(context: Context, domain: Domain) -> Caution | None:
+    reach, trained = float(context.y.points.max()), max(domain.high)
+    if reach >= SHORT * trained:
+        return None
+    return Caution(
+        f"The grid ends at {reach:g}, the model knows kernels up to {trained:g}.",
+        "The kernel is taken to be zero beyond the grid.",
+        "If it is not, give tokens up to the full range.",
+    )

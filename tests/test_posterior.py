@@ -1,0 +1,220 @@
+"""The posterior map: exact conditioning, and the symmetries that the paper's maps lack."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from examples import CONTEXTS, radial_context
+from kernelmap import grids
+from kernelmap.context import Context
+from kernelmap.errors import InputError
+from kernelmap.maps import ContextShape, PosteriorMap, PosteriorOptions
+from kernelmap.maps.mixture import jumps
+from kernelmap.maps.regression import regress
+from kernelmap.metrics import relative_difference
+from kernelmap.training.predictive import PredictiveObjective
+
+SMALL = PosteriorOptions(wide=16, near=8, free=6, components=3)
+
+
+def waves(N: int, d: int, noise: float = 0.0, uniform: bool = True) -> tuple[Context, torch.Tensor]:
+    """Smooth tokens and a smooth kernel on (0, 11]; the same functions on every grid."""
+    if uniform:
+        grid = grids.radii(11 / N, N)
+    else:
+        grid = grids.from_points(11 * torch.linspace(0, 1, N + 1)[1:].double() ** 1.3)
+    generator = torch.Generator().manual_seed(7)
+    r = grid.points[:, 0]
+    amplitudes = torch.randn(20, 200, generator=generator, dtype=torch.float64)[:, :d]
+    U = torch.stack([torch.cos(k * r / 2) - 1 for k in range(1, 21)], dim=1) @ amplitudes
+    K = (torch.exp(-r) * torch.sin(2 * r))[None]
+    F = (K * grid.weights) @ U
+    extra = torch.randn(1, 200, generator=generator, dtype=torch.float64)[:, :d]
+    return Context(U, F + noise * F.square().mean().sqrt() * extra, grid, grids.point()), K
+
+
+def built(context: Context, options: PosteriorOptions = SMALL) -> PosteriorMap:
+    torch.manual_seed(0)
+    return PosteriorMap(ContextShape.of(context), options).double()
+
+
+def test_regression_is_the_dense_gaussian_formula():
+    torch.manual_seed(0)
+    A, n, f = torch.randn(5, 9).double(), torch.rand(9).double() + 0.1, torch.randn(9).double()
+    omega, X = torch.rand(2, 5).double(), torch.randn(5, 4).double()
+    found = regress(A, n, f, omega)
+    for q in range(2):
+        C = torch.diag(omega[q] ** 2)
+        covariance = A.T @ C @ A + torch.diag(n)
+        gain = C @ A @ torch.linalg.inv(covariance)
+        torch.testing.assert_close(found.mean[q], gain @ f)
+        posterior = C - gain @ A.T @ C
+        torch.testing.assert_close(found.variance(X)[q], (X.T @ posterior @ X).diagonal())
+        torch.testing.assert_close(found.misfit[q], f @ torch.linalg.solve(covariance, f))
+        torch.testing.assert_close(found.log_det[q], torch.logdet(covariance))
+
+
+def test_jumps_are_found_and_slopes_are_not():
+    y = torch.linspace(0, 1, 101).double()
+    smooth = torch.sin(6 * y)[:, None]
+    step = 0.7 * (y > 0.505).double()[:, None]
+    found = jumps(smooth + step, y)
+    assert jumps(smooth, y).max() < 0.01
+    assert int(found.argmax()) == 50
+    assert float(found.max()) == pytest.approx(0.7, abs=0.15)
+
+
+def test_order_and_scale_do_not_matter():
+    context, _ = waves(80, 40, noise=0.01)
+    model = built(context)
+    with torch.no_grad():
+        kernel = model(context).values
+        permuted = model(context.select(torch.randperm(40, generator=torch.Generator().manual_seed(1)))).values
+        assert relative_difference(permuted, kernel) < 1e-9
+        for c in (1e-6, 1e-2, 1e6):
+            both = Context(c * context.U, c * context.F, context.y, context.x)
+            assert relative_difference(model(both).values, kernel) < 1e-9
+            alone = Context(context.U, c * context.F, context.y, context.x)
+            assert relative_difference(model(alone).values, c * kernel) < 1e-9
+
+
+@pytest.mark.parametrize("d", [2, 5, 40, 120])
+def test_any_number_of_pairs(d):
+    context, _ = waves(80, d)
+    with torch.no_grad():
+        posterior = built(context).posterior(context)
+    assert posterior.kernel.shape == (1, 80)
+    assert torch.isfinite(posterior.kernel).all()
+    assert (posterior.variance > 0).all()
+
+
+def test_more_pairs_know_more_and_noise_is_found():
+    few, _ = waves(80, 10)
+    many, _ = waves(80, 120)
+    noisy, _ = waves(80, 120, noise=0.1)
+    model = built(many)
+    with torch.no_grad():
+        found = [model.posterior(context) for context in (few, many, noisy)]
+    assert found[1].variance.mean() < found[0].variance.mean()
+    assert float(found[1].noise) < 0.01
+    assert 0.05 < float(found[2].noise) < 0.2
+
+
+def test_the_same_kernel_on_another_grid():
+    fine, _ = waves(160, 60)
+    model = built(fine)
+    r = torch.linspace(0.5, 10.5, 40)
+    with torch.no_grad():
+        reference = model(fine)(r)
+        for other in (waves(80, 60)[0], waves(160, 60, uniform=False)[0]):
+            assert abs(model(other)(r) - reference).max() < 0.1 * abs(reference).max()
+
+
+def test_a_batch_is_a_loop():
+    context, _ = waves(60, 30, noise=0.02)
+    F = torch.stack([context.F, 2 * context.F.flip(-1)])
+    batch = Context(context.U[None], F, context.y, context.x)
+    model = built(context)
+    with torch.no_grad():
+        together = model.posterior(batch)
+        for i in range(2):
+            alone = model.posterior(Context(context.U, F[i], context.y, context.x))
+            assert relative_difference(together.kernel[i], alone.kernel) < 1e-4
+            assert relative_difference(together.variance[i], alone.variance) < 1e-3
+
+
+def test_several_outputs_at_once():
+    grid = grids.radii(0.5, 22)
+    generator = torch.Generator().manual_seed(0)
+    U, F = (torch.randn(22, 15, generator=generator, dtype=torch.float64) for _ in range(2))
+    context = Context(U, F, grid, grid)
+    model = built(context)
+    with torch.no_grad():
+        kernel = model(context).values
+        row = PosteriorMap.posterior(model, Context(U, F[3:4], grid, grids.point())).kernel
+    assert kernel.shape == (22, 22)
+    assert relative_difference(kernel[3:4], row) < 1e-4
+
+
+def test_samples_have_the_posterior_moments():
+    context, _ = waves(40, 8, noise=0.05)
+    with torch.no_grad():
+        posterior = built(context).posterior(context)
+        samples = posterior.sample(20_000, torch.Generator().manual_seed(0))
+    spread = posterior.variance[0].sqrt()
+    assert ((samples.mean(dim=0) - posterior.kernel[0]).abs() < 0.05 * spread).all()
+    torch.testing.assert_close(samples.std(dim=0), spread, rtol=0.05, atol=0)
+
+
+def test_predictions_carry_their_error():
+    context, K = waves(80, 120, noise=0.05)
+    rest = context.select(torch.arange(60, 120))
+    with torch.no_grad():
+        mean, variance = built(context).posterior(context.select(torch.arange(60))).predict(rest.U[None])
+    surprise = (mean - rest.F) / variance.sqrt()
+    assert 0.6 < float(surprise.square().mean().sqrt()) < 1.7
+    exact = (K * context.y.weights) @ rest.U
+    assert relative_difference(mean, exact) < 0.05
+
+
+def test_it_is_differentiable():
+    """The training loss against finite differences, in a random direction of all parameters."""
+    context, _ = waves(40, 170)
+    F = torch.stack([context.F, context.F.flip(-1)])[None]
+    model = built(context)
+    objective = PredictiveObjective(model, context.y, context.x).eval()
+    parameters = list(model.parameters())
+    direction = [
+        torch.randn(p.shape, generator=torch.Generator().manual_seed(i)).double() for i, p in enumerate(parameters)
+    ]
+
+    def loss() -> torch.Tensor:
+        return objective(context.U[None, None], F, 1).mean()
+
+    gradients = torch.autograd.grad(loss(), parameters)
+    slope = sum(float((g * v).sum()) for g, v in zip(gradients, direction, strict=True))
+    values = []
+    with torch.no_grad():
+        for step in (1e-5, -1e-5):
+            for p, v in zip(parameters, direction, strict=True):
+                p.add_(step * v)
+            with torch.enable_grad():
+                values.append(float(loss().detach()))
+            for p, v in zip(parameters, direction, strict=True):
+                p.sub_(step * v)
+    assert (values[0] - values[1]) / 2e-5 == pytest.approx(slope, rel=1e-4)
+
+
+LARGE = """
+import resource, torch
+from kernelmap import grids
+from kernelmap.context import Context
+from kernelmap.maps import ContextShape, PosteriorMap, PosteriorOptions
+torch.set_num_threads(1)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+grid = grids.radii(11 / 20_000, 20_000)
+r = grid.points
+U = torch.cos(r * torch.linspace(0.2, 9, 300).double()) - 1
+context = Context(U, torch.exp(-r.mT) * grid.weights @ U, grid, grids.point())
+model = PosteriorMap(ContextShape.of(context), PosteriorOptions()).double()
+with torch.no_grad():
+    posterior = model.posterior(context)
+    model.standard_deviation(posterior)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e6)
+"""
+
+
+def test_a_long_grid_needs_no_square_array():
+    """N = 20 000, d = 300: one N x N array would take 3.2 GB."""
+    run = subprocess.run([sys.executable, "-c", LARGE], capture_output=True, text=True, check=True)
+    assert float(run.stdout) < 2.0
+
+
+def test_what_it_cannot_take():
+    context = radial_context(d=1, batch=())
+    with pytest.raises(InputError, match="cannot be told from 1 pair"):
+        built(radial_context(batch=()))(context)
+    with pytest.raises(InputError, match="functions of one coordinate"):
+        built(CONTEXTS["square"](batch=()))
