@@ -31,6 +31,77 @@ def bench() -> str:
     return _table(["N", "batch", "precision", "threads", "kernelmap", "times faster", "peak memory"], rows)
 
 
+def kernels() -> str:
+    tests = _results("test")
+    rows = [
+        [
+            f"`radial`, d = {d}",
+            *_three(tests[d]["systems"], "kernel_error"),
+            *_three(tests[d]["systems"], "coverage95", 0),
+        ]
+        for d in tests
+    ]
+    nao = _read(ROOT / "src/kernelmap/models/nao-diverse/evaluation.json")["systems"]
+    rows.append(["`nao-diverse`, d = 302", *_three(nao, "kernel_error"), "-"])
+    return _table(["model", "kernel error", "coverage of the 95 % band"], rows)
+
+
+def test_systems() -> str:
+    rows = []
+    for d, result in _results("test").items():
+        keys = ("kernel_error", "kernel_error_pooled", "operator_error_context", "operator_error_heldout", "coverage95")
+        rows.append([d, *(cell for key in keys for cell in _three(result["systems"], key))])
+    return _table(["d", "kernel", "kernel, pooled", "f, context", "f, held out", "coverage"], rows)
+
+
+def coverage() -> str:
+    rows = []
+    for d, systems in _results("coverage").items():
+        covered = [values["coverage95"] for values in systems.values()]
+        errors = sorted(values["kernel_error"] for values in systems.values())
+        median = errors[len(errors) // 2]
+        low = min(systems, key=lambda name: systems[name]["coverage95"])
+        rows.append(
+            [d, f"{100 * sum(covered) / len(covered):.1f}", f"{100 * min(covered):.0f} ({low})", f"{100 * median:.2f}"]
+        )
+    return _table(["d", "coverage, mean", "lowest", "kernel error, median"], rows)
+
+
+def noise() -> str:
+    rows = []
+    table = _results("noise")
+    for level, d in dict.fromkeys(tuple(key.split()[:2]) for key in table):
+        systems = {name: table[f"{level} {d} {name}"] for name in ("id", "ood1", "ood2")}
+        cells = [
+            _three(systems, who)[0] if who in systems["id"] else "-"
+            for who in ("posterior", "dartr", "tikhonov", "nao")
+        ]
+        rows.append([f"{float(level):.0%}", d, *cells, *_three(systems, "coverage95", 0)])
+    return _table(["noise", "d", "posterior", "DARTR", "Tikhonov", "NAO", "coverage"], rows)
+
+
+def grids() -> str:
+    rows = []
+    for label, values in _results("grids").items():
+        name, d = label.split()
+        rows.append([name, d, " / ".join(f"{100 * value:.2f}" for value in values.values())])
+    return _table(["grid", "d", "kernel error"], rows)
+
+
+def nao_mean() -> str:
+    result = _results("nao-mean")
+    return _table(["kernel", "error"], [[who, *_three(result, who)] for who in ("nao", "conditioned", "posterior")])
+
+
+def speed() -> str:
+    rows = []
+    for case in _read(RESULTS / "bench-discover.json")["cases"]:
+        ratio = "-" if case["ratio"] is None else f"{case['ratio']:.1f}"
+        times = [f"{1e3 * case['posterior_s']:.0f} ms", f"{case['over_bare']:.1f}", ratio]
+        rows.append([f"{case['n']}", f"{case['d']}", *times, f"{case['peak_memory_gb']:.2f} GB"])
+    return _table(["N", "d", "posterior", "times the bare algebra", "times faster than DARTR", "peak memory"], rows)
+
+
 def recipes() -> str:
     rows = []
     for path in sorted((RESULTS / "recipes").glob("*.json"), key=lambda path: _read(path)["seconds"]):
@@ -44,7 +115,18 @@ def recipes() -> str:
     return _table(["recipe", "epochs", "minutes", "f, context", "f, held out", "kernel", "kernel, pooled"], rows)
 
 
-TABLES = {"shipped": ("README.md", shipped), "bench": ("README.md", bench), "recipes": ("docs/training.md", recipes)}
+TABLES = {
+    "kernels": ("README.md", kernels),
+    "shipped": ("README.md", shipped),
+    "bench": ("README.md", bench),
+    "recipes": ("docs/training.md", recipes),
+    "test": ("docs/radial.md", test_systems),
+    "coverage": ("docs/radial.md", coverage),
+    "noise": ("docs/radial.md", noise),
+    "grids": ("docs/radial.md", grids),
+    "nao-mean": ("docs/radial.md", nao_mean),
+    "speed": ("docs/radial.md", speed),
+}
 
 
 def filled(page: str) -> str:
@@ -61,6 +143,14 @@ def filled(page: str) -> str:
 
 def _read(path: Path) -> dict:
     return json.loads(path.read_text())
+
+
+def _results(part: str) -> dict:
+    return _read(RESULTS / "radial" / f"{part}.json")["results"]
+
+
+def _three(systems: dict, key: str, digits: int = 2) -> list[str]:
+    return [" / ".join(f"{100 * systems[name][key]:.{digits}f}" for name in ("id", "ood1", "ood2"))]
 
 
 def _table(header: list[str], rows: list[list[str]]) -> str:

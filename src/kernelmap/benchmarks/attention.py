@@ -1,10 +1,6 @@
 """A training step of NAO: implicit evaluation against the textbook formulas, and its growth with N."""
 
-import json
 import os
-import resource
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +9,7 @@ import torch
 from torch import Tensor
 
 from kernelmap import grids
+from kernelmap.benchmarks.processes import in_process, peak_memory_gb, serve
 from kernelmap.benchmarks.textbook import textbook_response
 from kernelmap.context import Context
 from kernelmap.maps import NAO, ContextShape, MapOptions
@@ -27,7 +24,7 @@ def bench_attention(repeats: int) -> dict[str, Any]:
     everything = os.cpu_count() or 1
     cases = [(880, 10, dtype, threads, True) for threads in sorted({1, everything}) for dtype in ("float64", "float32")]
     cases += [(n, 10, "float64", 1, False) for n in (1760, 3520)] + [(100_000, 1, "float64", 1, False)]
-    return {"cases": [_in_process(*case, repeats) for case in progress(cases, "Benchmark")]}
+    return {"cases": [in_process(__name__, *case, repeats) for case in progress(cases, "Benchmark")]}
 
 
 def measure(n: int, batch: int, dtype: str, threads: int, against_textbook: bool, repeats: int) -> dict[str, Any]:
@@ -40,7 +37,7 @@ def measure(n: int, batch: int, dtype: str, threads: int, against_textbook: bool
     ours, f, gradients = _fastest(lambda: model(context).apply(context.U), model, context, repeats)
     case = {"n": n, "d": D, "dk": DK, "batch": batch, "dtype": dtype, "threads": threads}
     theirs = ratio = difference = None
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    memory = peak_memory_gb()
     if against_textbook:
         theirs, g, textbook = _fastest(lambda: textbook_response(model, context), model, context, repeats)
         ratio = theirs / ours
@@ -63,10 +60,5 @@ def _fastest(
     return shortest, response.detach(), [p.grad.clone() for p in model.parameters() if p.grad is not None]  # pyright: ignore
 
 
-def _in_process(*case: Any) -> dict[str, Any]:
-    command = [sys.executable, "-m", "kernelmap.benchmarks.attention", json.dumps(case)]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-
-
 if __name__ == "__main__":
-    print(json.dumps(measure(*json.loads(sys.argv[1]))))
+    serve(measure)

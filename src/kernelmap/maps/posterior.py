@@ -19,6 +19,12 @@ from kernelmap.metrics import exploration_measure
 NOISE_LEVELS = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3)
 """Relative noise on f that is tried."""
 
+FIRST_LEVELS = (0.0, 0.03)
+"""Tried first: where exact data are clearly likelier, higher levels are not tried."""
+
+CLEAR = 12.0
+"""In units of log likelihood."""
+
 NOISE_ODDS = 6.0
 """Log odds of exact data against noise η are NOISE_ODDS log(1 + η / 0.01)."""
 
@@ -110,19 +116,16 @@ class PosteriorMap(KernelMap):
         )
         noise = errors.variance(E, first)
         omega = omega * alpha.sqrt()[..., None]
-        cells = [regress(A, noise + level**2 * power, f, omega) for level in levels]
-        prior_odds = torch.tensor([NOISE_ODDS * math.log1p(level / 0.01) for level in levels]).to(f)
-        log_share = torch.cat([evidence(r, odds, context.d) - o for r, o in zip(cells, prior_odds, strict=True)])
-        joined = Regression(*(torch.cat(parts) for parts in zip(*cells, strict=True)))
-        level_of = torch.tensor(levels).to(f).repeat_interleave(len(omega))
-        if not torch.is_grad_enabled():
-            share = log_share.softmax(dim=0).flatten(1).amax(dim=1)
-            kept_cells = (share > PRUNED).nonzero()[:, 0]
-            joined = Regression(*(part[kept_cells] for part in joined))
-            log_share, level_of = log_share[kept_cells], level_of[kept_cells]
-        scale = joined.misfit / f.shape[-1]
-        share = log_share.softmax(dim=0)
-        return Posterior(phi, share, joined, scale, level_of, errors, power, unit[..., 0], context)
+
+        def weigh(level: float) -> tuple[Regression, Tensor, float]:
+            found = regress(A, noise + level**2 * power, f, omega)
+            return found, evidence(found, odds, context.d) - NOISE_ODDS * math.log1p(level / 0.01), level
+
+        tries = [weigh(level) for level in levels if level in FIRST_LEVELS]
+        clearly_exact = len(tries) > 1 and bool((tries[0][1].logsumexp(0) - tries[1][1].logsumexp(0) > CLEAR).all())
+        others = [level for level in levels if level not in FIRST_LEVELS]
+        tries += [weigh(level) for level in (others[:1] if clearly_exact else others)]
+        return Posterior(phi, *_mixture(tries, f.shape[-1]), errors, power, unit[..., 0], context)
 
     def standard_deviation(self, posterior: Posterior) -> Float[Tensor, "*#b N"]:
         """The calibrated standard deviation of the kernel at every point."""
@@ -141,6 +144,17 @@ class PosteriorMap(KernelMap):
         """The grid's spacing as a multiple of that of the training grid."""
         trained = (self.shape.y.high[0] - self.shape.y.low[0]) / (self.shape.N / self.shape.y.components - 1)
         return float(context.y.weights.mean()) / trained
+
+
+def _mixture(tries: list[tuple[Regression, Tensor, float]], d: int) -> tuple[Tensor, Regression, Tensor, Tensor]:
+    """Share, regression, scale and noise level of all cells that matter."""
+    share = torch.cat([score for _, score, _ in tries]).softmax(dim=0)
+    matters = (share.flatten(1).amax(dim=1) > PRUNED).split([len(score) for _, score, _ in tries])
+    parts = [Regression(*(part[keep] for part in found)) for (found, _, _), keep in zip(tries, matters, strict=True)]
+    cells = Regression(*(torch.cat(part) for part in zip(*parts, strict=True)))
+    share = share[torch.cat(matters)]
+    levels = [share.new_full((int(keep.sum()),), level) for (_, _, level), keep in zip(tries, matters, strict=True)]
+    return share / share.sum(dim=0), cells, cells.misfit / d, torch.cat(levels)
 
 
 def evidence(regression: Regression, odds: Tensor, d: int) -> Tensor:

@@ -1,0 +1,88 @@
+"""Discovery by the posterior map against DARTR as published, and against the bare algebra it is made of."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.linalg import eigh
+
+from kernelmap import grids
+from kernelmap.benchmarks.processes import in_process, peak_memory_gb, serve, shortest
+from kernelmap.context import Context
+from kernelmap.estimators.spectral import metric_weights
+from kernelmap.maps import PosteriorMap
+from kernelmap.maps.posterior import FIRST_LEVELS
+from kernelmap.model import load_model
+from kernelmap.progress import progress
+
+CASES = [(880, 302), (880, 30), (880, 100), (880, 1000), (2500, 302), (7000, 302), (20_000, 302)]
+
+
+def bench_discover(repeats: int) -> dict[str, Any]:
+    return {"cases": [in_process(__name__, n, d, repeats) for n, d in progress(CASES, "Benchmark")]}
+
+
+def measure(n: int, d: int, repeats: int) -> dict[str, Any]:
+    torch.set_num_threads(1)
+    model, _ = load_model("radial")
+    assert isinstance(model, PosteriorMap)
+    model, context = model.double(), example(n, d)
+
+    def discover() -> None:
+        with torch.no_grad():
+            model.standard_deviation(model.posterior(context))
+
+    case: dict[str, Any] = {"n": n, "d": d, "threads": 1}
+    case["posterior_s"] = shortest(discover, repeats)
+    case["bare_s"] = shortest(lambda: bare_algebra(model, context), repeats)
+    case["over_bare"] = case["posterior_s"] / case["bare_s"]
+    case["peak_memory_gb"] = peak_memory_gb()
+    dartr = shortest(lambda: published_dartr(context), min(repeats, 3)) if n <= 880 else None
+    return case | {"dartr_s": dartr, "ratio": None if dartr is None else dartr / case["posterior_s"]}
+
+
+def example(n: int, d: int) -> Context:
+    grid = grids.radii(11 / n, n)
+    r = grid.points
+    U = torch.cos(r * torch.linspace(0.3, 12, d, dtype=torch.float64)) - 1
+    F = (torch.exp(-2 * r.mT) * torch.sin(4 * r.mT) * grid.weights) @ U
+    return Context(U, F, grid, grids.point())
+
+
+def bare_algebra(model: PosteriorMap, context: Context) -> None:
+    """The products and factorisations of a discovery from exact data, and nothing else."""
+    levels = (*FIRST_LEVELS, 0.003)
+    with torch.no_grad():
+        phi = model.features(context)
+        Q, R = model.prior.weights().shape
+        A = phi.mT @ context.U
+        eye = torch.eye(R, dtype=phi.dtype)
+        for _ in range(2 * Q):
+            torch.linalg.cholesky(A @ A.mT + eye)
+        for _ in levels:
+            gram = A @ A.mT + eye
+            for _ in range(Q):
+                factor = torch.linalg.cholesky(gram)
+        torch.linalg.solve_triangular(factor, phi.mT, upper=False)
+
+
+def published_dartr(context: Context, steps: int = 100) -> np.ndarray:
+    """A V = B V Λ with N x N matrices, coefficients λ_i β_i / (λ_i² + λ), and λ by GCV on a grid."""
+    U = (context.U * context.y.weights[:, None]).numpy()
+    F = context.F[0].numpy()
+    B = np.diag(metric_weights(context, "rho").numpy())
+    eigenvalues, V = eigh(U @ U.T, B)
+    kept = eigenvalues > 1e-14 * eigenvalues[-1]
+    lam, beta = eigenvalues[kept], V[:, kept].T @ (U @ F)
+    explained = beta**2 / lam
+    best = (np.inf, beta)
+    for t in np.logspace(np.log10(lam[0] ** 2), np.log10(lam[-1] ** 2), steps):
+        share = lam**2 / (lam**2 + t)
+        residual = F @ F - explained.sum() + ((1 - share) ** 2 * explained).sum()
+        score = residual / (len(F) - share.sum() + 1e-9) ** 2
+        best = min(best, (score, lam * beta / (lam**2 + t)), key=lambda pair: pair[0])
+    return V[:, kept] @ best[1]
+
+
+if __name__ == "__main__":
+    serve(measure)

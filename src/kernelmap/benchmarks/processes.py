@@ -1,0 +1,34 @@
+"""Cases of a benchmark, each in a process of its own: its peak memory and its threads are then its own."""
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def in_process(module: str, *case: Any) -> dict[str, Any]:
+    """What `python -m module CASE` prints, as JSON."""
+    command = [sys.executable, "-m", module, json.dumps(case)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def serve(measure: Callable[..., dict[str, Any]]) -> None:
+    """The other side of `in_process`."""
+    print(json.dumps(measure(*json.loads(sys.argv[1]))))
+
+
+def shortest(run: Callable[[], Any], repeats: int) -> float:
+    """The shortest of several times: the least disturbed one."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def peak_memory_gb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6

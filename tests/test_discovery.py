@@ -1,0 +1,166 @@
+"""`discover`, from Python and from the command line, on files a user would write."""
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+import torch
+
+from kernelmap.context import Context
+from kernelmap.discovery import discover
+from kernelmap.errors import InputError
+from kernelmap.grids import Grid
+from kernelmap.metrics import coverage, exploration_measure, kernel_error, relative_difference
+from kernelmap.model import load_model
+from kernelmap.problems.radial import RadialKernel, locations, radial, radial_systems, two_waves
+from kernelmap.systems import strided_draws
+
+
+@pytest.fixture(scope="module")
+def model():
+    return load_model("radial")[0].double()
+
+
+def unseen(system: str = "ood1", d: int = 100, noise: float = 0.0) -> tuple[Context, torch.Tensor]:
+    """Pairs of a test system, and its true kernel."""
+    systems = radial("sine").test.select([system])
+    assert systems.kernels is not None
+    batch = systems.with_noise(noise, seed=1).batch(strided_draws(systems.pairs, d)[:1], torch.tensor([0]))
+    return Context(batch.U[0, 0], batch.F[0, 0], batch.y, batch.x), systems.kernels[0]
+
+
+@pytest.mark.parametrize("system", ["id", "ood1", "ood2"])
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_the_kernel_is_right_and_the_band_covers_it(model, system, noise):
+    context, truth = unseen(system, noise=noise)
+    found = discover(model, context)
+    rho = exploration_measure(context.U.mT, context.y)
+    errors = [float(kernel_error(k.values, truth, rho, context.y)) for k in (found.kernel, found.classical.kernel)]
+    assert errors[0] < (0.06 if noise == 0 else 0.15)
+    assert errors[0] < errors[1]
+    assert float(coverage(found.kernel.values, found.std, truth, rho, context.y)) > 0.8
+    assert abs(found.noise - noise) < 0.03
+    assert found.heldout_error is not None
+    assert found.heldout_error < 2 * noise + 0.1
+
+
+def test_predictions_of_new_inputs(model):
+    context, truth = unseen(d=100)
+    rest, _ = unseen(d=302)
+    mean, std = discover(model, context).predict(rest.U)
+    exact = (truth * context.y.weights) @ rest.U
+    assert relative_difference(mean, exact) < 0.06
+    assert float(((mean - rest.F).abs() < 1.96 * std).double().mean()) > 0.85
+    with pytest.raises(InputError, match="must have 880 rows"):
+        discover(model, context).predict(rest.U[:-1])
+
+
+def test_shuffled_pairs_give_the_same(model):
+    context, _ = unseen()
+    shuffled = context.select(torch.randperm(100, generator=torch.Generator().manual_seed(0)))
+    assert relative_difference(discover(model, shuffled).kernel.values, discover(model, context).kernel.values) < 1e-9
+
+
+def test_no_cautions_on_good_data(model):
+    assert discover(model, unseen("ood2", d=150)[0]).cautions == ()
+
+
+def test_few_pairs_are_named(model):
+    found = discover(model, unseen(d=12)[0])
+    assert found.heldout is None
+    assert any("Only 12 pairs" in caution.seen for caution in found.cautions)
+
+
+def test_pairs_that_do_not_belong_together_are_named(model):
+    context, _ = unseen("ood2", d=100)
+    mixed = Context(context.U, context.F.flip(-1).contiguous(), context.y, context.x)
+    found = discover(model, mixed)
+    assert found.heldout_error is not None
+    assert found.heldout_error > 0.3
+    assert found.cautions or found.noise > 0.1
+
+
+def test_a_grid_that_ends_early_is_named(model):
+    context, _ = unseen("ood2", d=100)
+    short = Context(context.U[:400], context.F, Grid(context.y.points[:400], context.y.weights[:400]), context.x)
+    assert any("The grid ends at 5" in caution.seen for caution in discover(model, short).cautions)
+
+
+def test_inputs_that_see_little_are_named(model):
+    context, _ = unseen("ood2", d=100)
+    dim = context.U * (context.y.points < 2)
+    found = discover(model, Context(dim, context.F, context.y, context.x))
+    assert any("hardly see the kernel" in caution.seen for caution in found.cautions)
+    assert found.identifiability.dark.float().mean() > 0.5
+    assert found.identifiability.data_share[0, -200:].max() < 0.9
+
+
+def test_what_discover_refuses(model):
+    context, _ = unseen()
+    with pytest.raises(InputError, match="takes one system"):
+        discover(model, Context(context.U[None], context.F[None], context.y, context.x))
+    with pytest.raises(InputError, match="nothing to discover"):
+        discover(model, Context(context.U, 0 * context.F, context.y, context.x))
+    with pytest.raises(InputError, match="needs a posterior map"):
+        discover(load_model("nao-diverse")[0], unseen(d=302)[0])
+    metres = Grid(1000 * context.y.points, 1000 * context.y.weights)
+    with pytest.raises(InputError, match="Check its units"):
+        discover(model, Context(context.U, context.F, metres, context.x))
+
+
+def test_a_family_nobody_named(model):
+    """A kernel unlike all training and test families."""
+    kernel = RadialKernel(lambda r: np.where(r < 3, 1 - r / 3, 0) * np.exp(-0.2 * r), 11.0, breakpoints=(3.0,))
+    systems = radial_systems({"tent": kernel}, two_waves("released"))
+    batch = systems.batch(strided_draws(systems.pairs, 100)[:1], torch.tensor([0]))
+    context = Context(batch.U[0, 0], batch.F[0, 0], batch.y, batch.x)
+    found = discover(model, context)
+    assert systems.kernels is not None
+    rho = exploration_measure(context.U.mT, context.y)
+    assert float(kernel_error(found.kernel.values, systems.kernels[0], rho, context.y)) < 0.05
+    assert float(coverage(found.kernel.values, found.std, systems.kernels[0], rho, context.y)) > 0.8
+
+
+def test_save_and_summary(model, tmp_path):
+    found = discover(model, unseen()[0], {"model": "radial"})
+    found.save(tmp_path / "found.h5")
+    with h5py.File(tmp_path / "found.h5") as file:
+        np.testing.assert_allclose(np.asarray(file["std"]), found.std)
+        assert file.attrs["pairs"] == 100
+    assert json.loads(json.dumps(found.summary()))["heldout_pairs"] == 20
+
+
+@pytest.mark.parametrize("suffix", ["npz", "h5", "mat"])
+def test_the_command_on_a_users_file(suffix, tmp_path, monkeypatch, capsys):
+    """Two noisy inputs on a mesh, written by the three-line recipe, pairs all over the place."""
+    import sys
+
+    from scipy.io import savemat
+
+    from kernelmap.cli.main import main
+
+    systems = radial("sine").test.select(["ood2"]).with_noise(0.01, seed=2)
+    x = locations("released", 0.0125)
+    u, f = two_waves("released").functions(x), systems.f[0, :, 0].numpy().reshape(2, -1).copy()
+    measured = np.zeros_like(f, dtype=bool)
+    measured[:, ::30] = True
+    f[~measured] = np.nan
+    path = tmp_path / f"mine.{suffix}"
+    if suffix == "npz":
+        np.savez(path, x=x, u=u, f=f, outside="zero")
+    elif suffix == "h5":
+        with h5py.File(path, "w") as file:
+            file["x"], file["u"], file["f"], file["outside"] = x, u, f, "zero"
+    else:
+        savemat(path, {"x": x, "u": u, "f": f, "outside": "zero"})
+    out, numbers = tmp_path / "out", tmp_path / "found.json"
+    monkeypatch.setattr(sys, "argv", ["kernelmap", "discover", str(path), "--out", str(out), "--json", str(numbers)])
+    main()
+    result = json.loads(numbers.read_text())
+    r, kernel = np.array(result["y"])[:, 0], np.array(result["kernel"])[0]
+    truth = np.exp(-(r**2) / 2) / np.sqrt(2 * np.pi)
+    assert np.linalg.norm(kernel - truth) < 0.15 * np.linalg.norm(truth)
+    assert len(result["model_sha256"]) == len(result["data_sha256"]) == 64
+    assert {path.name for path in out.iterdir()} == {"report.html", "discovery.h5", "kernel.png"}
+    assert "pairs" in capsys.readouterr().out
