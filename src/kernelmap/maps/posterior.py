@@ -25,7 +25,7 @@ FIRST_LEVELS = (0.0, 0.03)
 CLEAR = 12.0
 """In units of log likelihood."""
 
-NOISE_ODDS = 6.0
+NOISE_ODDS = 9.0
 """Log odds of exact data against noise η are NOISE_ODDS log(1 + η / 0.01)."""
 
 FLOOR = 1e-3
@@ -34,6 +34,10 @@ FLOOR = 1e-3
 
 ROUGH_NOISE = 0.04
 """The noise level tried in pass one besides none."""
+
+BAND_FACTOR, BAND_FEW_PAIRS, BAND_FLOOR = 0.0, 0.7, 0.004
+"""The band: log of the factor on the standard deviation, the factor's growth below 50 pairs, and the least
+standard deviation as a share of the kernel's root mean square. Chosen on systems left out of training: docs/radial.md."""
 
 PRUNED = 1e-6
 """Cells of smaller probability are dropped."""
@@ -50,8 +54,6 @@ class PosteriorMap(KernelMap):
 
     Options = PosteriorOptions
 
-    band: Tensor
-
     def __init__(self, shape: ContextShape, options: PosteriorOptions) -> None:
         super().__init__(shape, options)
         if len(shape.y.low) != 1:
@@ -59,7 +61,6 @@ class PosteriorMap(KernelMap):
         self.prior = LearnedPrior(options)
         self.log_theta = nn.Parameter(torch.tensor(math.log(0.2)))
         self.log_kept = nn.Parameter(torch.tensor(math.log(0.1)))
-        self.register_buffer("band", torch.zeros(3))
 
     def check_pairs(self, d: int) -> None:
         if d < 2:
@@ -130,10 +131,10 @@ class PosteriorMap(KernelMap):
     def standard_deviation(self, posterior: Posterior) -> Float[Tensor, "*#b N"]:
         """The calibrated standard deviation of the kernel at every point."""
         context = posterior.context
-        factor = torch.exp(self.band[0] + self.band[1] * max(0.0, math.log(50 / context.d)))
+        factor = math.exp(BAND_FACTOR + BAND_FEW_PAIRS * max(0.0, math.log(50 / context.d)))
         rho = exploration_measure(context.U.mT, context.y)[..., None, :] * context.y.value_weights.to(posterior.phi)
         rms = ((rho * posterior.kernel.square()).sum(dim=-1, keepdim=True)).sqrt()
-        return (factor.square() * posterior.variance.clamp(min=0) + (self.band[2] * rms).square()).sqrt()
+        return (factor**2 * posterior.variance.clamp(min=0) + (BAND_FLOOR * rms).square()).sqrt()
 
     def features(self, context: Context) -> Float[Tensor, "N R"]:
         low, high = self.shape.y.low[0], self.shape.y.high[0]
