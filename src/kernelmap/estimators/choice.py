@@ -9,6 +9,9 @@ from torch import Tensor
 
 STEPS = 200
 
+INTERPOLATING = 0.05
+"""With a smaller share of free values the fit interpolates, and cross-validation has nothing left to judge by."""
+
 
 @dataclass(frozen=True)
 class Spectrum:
@@ -52,7 +55,9 @@ def gcv(spectrum: Spectrum) -> float:
 
     def score(log_lam: float) -> float:
         free = spectrum.values - spectrum.freedom(10**log_lam)
-        return spectrum.residual(10**log_lam) / max(free, 1e-12) ** 2
+        if free < INTERPOLATING * spectrum.values:
+            return 1e300
+        return spectrum.residual(10**log_lam) / free**2
 
     grid = np.linspace(*spectrum.log_range(), STEPS)
     best = int(np.argmin([score(t) for t in grid]))

@@ -22,6 +22,9 @@ NOISE_LEVELS = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3)
 FIRST_LEVELS = (0.0, 0.03)
 """Tried first: where exact data are clearly likelier, higher levels are not tried."""
 
+REFINED = (0.55, 1.8)
+"""Factors on the best level, tried last."""
+
 CLEAR = 12.0
 """In units of log likelihood."""
 
@@ -35,9 +38,9 @@ FLOOR = 1e-3
 ROUGH_NOISE = 0.04
 """The noise level tried in pass one besides none."""
 
-BAND_FACTOR, BAND_FEW_PAIRS, BAND_FLOOR = 0.0, 0.7, 0.004
+BAND_FACTOR, BAND_FEW_PAIRS, BAND_FLOOR = 0.1, 1.0, 0.004
 """The band: log of the factor on the standard deviation, the factor's growth below 50 pairs, and the least
-standard deviation as a share of the kernel's root mean square. Chosen on systems left out of training: docs/radial.md."""
+standard deviation as a share of the kernel's root mean square. Chosen on systems left out of training."""
 
 PRUNED = 1e-6
 """Cells of smaller probability are dropped."""
@@ -126,6 +129,9 @@ class PosteriorMap(KernelMap):
         clearly_exact = len(tries) > 1 and bool((tries[0][1].logsumexp(0) - tries[1][1].logsumexp(0) > CLEAR).all())
         others = [level for level in levels if level not in FIRST_LEVELS]
         tries += [weigh(level) for level in (others[:1] if clearly_exact else others)]
+        if len(tries) > 2 and not clearly_exact:
+            best = max(tries, key=lambda found: float(found[1].logsumexp(0).sum()))[2]
+            tries += [weigh(best * factor) for factor in REFINED if best > 0]
         return Posterior(phi, *_mixture(tries, f.shape[-1]), errors, power, unit[..., 0], context)
 
     def standard_deviation(self, posterior: Posterior) -> Float[Tensor, "*#b N"]:
