@@ -23,8 +23,8 @@ RECIPES: dict[str, str] = {
     "preconditioned-500": "--epochs 500 --batch 7 --schedule one-cycle --lr 3e-3 --precondition",
     "preconditioned-2000": "--epochs 2000 --batch 7 --schedule one-cycle --lr 3e-3 --precondition",
     "float64-500": "--epochs 500 --batch 7 --schedule one-cycle --lr 3e-3 --precision float64",
+    "one-cycle-4000": "--epochs 4000 --batch 7 --schedule one-cycle --lr 3e-3",
     "paper-schedule-2000": "--epochs 2000 --batch 7 --schedule step --lr 3e-3",
-    "one-cycle-8000": "--epochs 8000 --batch 7 --schedule one-cycle --lr 3e-3",
 }
 
 

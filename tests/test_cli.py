@@ -111,7 +111,8 @@ def test_models(kernelmap):
 def test_demo(kernelmap, tmp_path):
     code, out, err = kernelmap("demo", "--out", tmp_path)
     assert code == 0, err
-    assert "held-out responses" in out
+    assert "never measured" in out
+    assert "<svg" in (tmp_path / "report.html").read_text()
     assert (tmp_path / "discovery.png").read_bytes().startswith(b"\x89PNG")
     lines = (tmp_path / "kernel.csv").read_text().splitlines()
     assert lines[0] == "r,K"

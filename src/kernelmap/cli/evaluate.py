@@ -48,16 +48,20 @@ def evaluate(
     Console().print(table(results, f"{model} on {problem} ({variant}), d = {pairs}"))
 
 
+HEADINGS = {
+    "operator_error_context": "operator error\ncontext",
+    "operator_error_heldout": "operator error\nheld out",
+    "kernel_error": "kernel error",
+    "kernel_error_pooled": "kernel error\npooled",
+    "coverage95": "coverage\nof 95 % band",
+}
+
+
 def table(results: dict[str, Any], title: str) -> Table:
-    output = Table(title=title)
-    for name in (
-        "system",
-        "operator error\ncontext",
-        "operator error\nheld out",
-        "kernel error",
-        "kernel error\npooled",
-    ):
-        output.add_column(name, justify="left" if name == "system" else "right")
-    for name, errors in results["systems"].items():
+    systems = results["systems"]
+    output = Table("system", title=title)
+    for key in next(iter(systems.values())):
+        output.add_column(HEADINGS[key], justify="right")
+    for name, errors in systems.items():
         output.add_row(name, *("-" if value is None else f"{value:.2%}" for value in errors.values()))
     return output
