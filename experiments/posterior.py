@@ -30,7 +30,7 @@ from kernelmap.provenance import provenance
 from kernelmap.systems import SystemSet, strided_draws
 
 RESULTS = Path(__file__).parent / "results" / "radial"
-SEED = 20261117
+SEED = 20261118
 SAMPLES = 6
 
 

@@ -12,7 +12,7 @@ def models() -> None:
     """List the shipped models with their size, training data and known errors."""
     table = Table(title="Shipped models")
     for column in ("name", "map", "d", "parameters", "trained on", "held-out operator error", "kernel error"):
-        table.add_column(column)
+        table.add_column(column, no_wrap=column == "name")
     for name in shipped_models():
         model, about = load_model(name)
         errors = read_json(shipped_directory() / name / "evaluation.json")["systems"]

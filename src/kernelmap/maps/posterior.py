@@ -29,7 +29,8 @@ CLEAR = 12.0
 """In units of log likelihood."""
 
 NOISE_ODDS = 9.0
-"""Log odds of exact data against noise η are NOISE_ODDS log(1 + η / 0.01)."""
+"""Log odds of exact data against noise η are NOISE_ODDS log(1 + η / 0.01), and more below 50 pairs, which can hardly tell
+noise from a kernel of an unseen kind."""
 
 FLOOR = 1e-3
 """Relative error of f that is always allowed for, on the training grid: second-order errors of the quadrature."""
@@ -38,7 +39,7 @@ FLOOR = 1e-3
 ROUGH_NOISE = 0.04
 """The noise level tried in pass one besides none."""
 
-BAND_FACTOR, BAND_FEW_PAIRS, BAND_FLOOR = 0.1, 1.0, 0.004
+BAND_FACTOR, BAND_FEW_PAIRS, BAND_FLOOR = 0.1, 1.6, 0.004
 """The band: log of the factor on the standard deviation, the factor's growth below 50 pairs, and the least
 standard deviation as a share of the kernel's root mean square. Chosen on systems left out of training."""
 
@@ -123,7 +124,7 @@ class PosteriorMap(KernelMap):
 
         def weigh(level: float) -> tuple[Regression, Tensor, float]:
             found = regress(A, noise + level**2 * power, f, omega)
-            return found, evidence(found, odds, context.d) - NOISE_ODDS * math.log1p(level / 0.01), level
+            return found, evidence(found, odds, context.d) - noise_penalty(level, context.d), level
 
         tries = [weigh(level) for level in levels if level in FIRST_LEVELS]
         clearly_exact = len(tries) > 1 and bool((tries[0][1].logsumexp(0) - tries[1][1].logsumexp(0) > CLEAR).all())
@@ -162,6 +163,10 @@ def _mixture(tries: list[tuple[Regression, Tensor, float]], d: int) -> tuple[Ten
     share = share[torch.cat(matters)]
     levels = [share.new_full((int(keep.sum()),), level) for (_, _, level), keep in zip(tries, matters, strict=True)]
     return share / share.sum(dim=0), cells, cells.misfit / d, torch.cat(levels)
+
+
+def noise_penalty(level: float, d: int) -> float:
+    return NOISE_ODDS * max(1.0, 50 / d) * math.log1p(level / 0.01)
 
 
 def evidence(regression: Regression, odds: Tensor, d: int) -> Tensor:
