@@ -134,6 +134,17 @@ def test_demo(kernelmap, tmp_path):
         (["import-released", "nowhere.ckpt", "--setting", "sine", "--out", "x"], "but there is nothing"),
         (["train", "radial", "--out", "x", "--epochs", "0"], "at least 1"),
         (["train", "radial", "--out", "x", "--threads", "0"], "at least 1"),
+        (["train", "radial", "--out", "x", "--lr", "nan"], "lr positive"),
+        (["train", "radial", "--out", "x", "--clip", "-1"], "clip must be positive"),
+        (["train", "radial", "--out", "x", "--dx", "0.1", "--d", "20", "--devices", "0"], "at least 1"),
+        (
+            ["train", "radial", "--out", "x", "--dx", "0.1", "--d", "20", "--accelerator", "abacus"],
+            "cannot be used as asked",
+        ),
+        (["train", "radial", "--out", "x", "--dx", "0.1", "--map", "posterior"], "conditions in float64"),
+        (["generate", "radial", "--out", "x.h5", "--dx", "0.00001"], "dx must divide"),
+        (["bench", "attention", "--repeats", "0"], "at least 1"),
+        (["discover", "nowhere.npz"], "nowhere.npz"),
         (["train", "radial", "--out", "x", "--dx", "0.1", "--d", "9999"], "between 1 and"),
     ],
 )

@@ -11,6 +11,7 @@ from kernelmap.context import Context
 from kernelmap.discovery import discover
 from kernelmap.errors import InputError
 from kernelmap.grids import Grid
+from kernelmap.kernel import Kernel
 from kernelmap.metrics import coverage, exploration_measure, kernel_error, relative_difference
 from kernelmap.model import load_model
 from kernelmap.problems.radial import RadialKernel, locations, radial, radial_systems, two_waves
@@ -40,7 +41,7 @@ def test_the_kernel_is_right_and_the_band_covers_it(model, system, noise):
     assert errors[0] < (0.06 if noise == 0 else 0.2)
     assert noise > 0 or errors[0] < 0.5 * errors[1]
     assert float(coverage(found.kernel.values, found.std, truth, rho, context.y)) > 0.8
-    assert abs(found.noise - noise) < 0.03
+    assert abs(found.noise - noise) < 0.01
     assert found.heldout_error is not None
     assert found.heldout_error < 2 * noise + 0.1
 
@@ -52,7 +53,7 @@ def test_predictions_of_new_inputs(model):
     exact = (truth * context.y.weights) @ rest.U
     assert relative_difference(mean, exact) < 0.06
     assert float(((mean - rest.F).abs() < 1.96 * std).double().mean()) > 0.85
-    with pytest.raises(InputError, match="must have 880 rows"):
+    with pytest.raises(InputError, match=r"finite with shape \(880, n\)"):
         discover(model, context).predict(rest.U[:-1])
 
 
@@ -84,7 +85,7 @@ def test_pairs_that_do_not_belong_together_are_named(model):
 def test_a_grid_that_ends_early_is_named(model):
     context, _ = unseen("ood2", d=100)
     short = Context(context.U[:400], context.F, Grid(context.y.points[:400], context.y.weights[:400]), context.x)
-    assert any("The grid ends at 5" in caution.seen for caution in discover(model, short).cautions)
+    assert any("to 5, the model knows" in caution.seen for caution in discover(model, short).cautions)
 
 
 def test_inputs_that_see_little_are_named(model):
@@ -104,6 +105,8 @@ def test_what_discover_refuses(model):
         discover(model, Context(context.U, 0 * context.F, context.y, context.x))
     with pytest.raises(InputError, match="needs a posterior map"):
         discover(load_model("nao-diverse")[0], unseen(d=302)[0])
+    with pytest.raises(InputError, match="tokens of u are zero"):
+        discover(model, Context(0 * context.U, context.F, context.y, context.x))
     metres = Grid(1000 * context.y.points, 1000 * context.y.weights)
     with pytest.raises(InputError, match="Check its units"):
         discover(model, Context(context.U, context.F, metres, context.x))
@@ -125,6 +128,10 @@ def test_a_family_nobody_named(model):
 def test_save_and_summary(model, tmp_path):
     found = discover(model, unseen()[0], {"model": "radial"})
     found.save(tmp_path / "found.h5")
+    found.plot(tmp_path / "found.png")
+    found.report(tmp_path / "found.html")
+    assert Kernel.load(tmp_path / "found.h5").values.shape == (1, 880)
+    assert (tmp_path / "found.html").read_text().count("<svg") == 5
     with h5py.File(tmp_path / "found.h5") as file:
         np.testing.assert_allclose(np.asarray(file["std"]), found.std)
         assert file.attrs["pairs"] == 100

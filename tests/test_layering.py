@@ -20,8 +20,8 @@ ROOMS = [
     {"problems"},
     {"model", "released", "evaluation", "reading"},
     {"training"},
-    {"discovery"},
-    {"report", "plots"},
+    {"discovery", "report"},
+    {"plots"},
     {"benchmarks"},
     {"cli"},
 ]

@@ -96,7 +96,7 @@ def discovery_of(U: Tensor, truth: Tensor, prior: Tensor, y: grids.Grid, x: grid
     )
     mean, std = discovery.predict(heldout.U)
     inside = ((mean - heldout.F).abs() < 1.96 * std).double().mean()
-    return replace(discovery, heldout_coverage=float(inside))
+    return replace(discovery, heldout_coverage=float(inside), heldout_prediction=(mean, std))
 
 
 def radial_discovery() -> tuple[KnownDiscovery, Tensor]:
@@ -220,7 +220,7 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path, radial, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_text", half)
-        with pytest.raises(OSError, match="no space left"):
+        with pytest.raises(InputError, match="no space left"):
             write_report(radial, path)
     assert path.read_text() == "old"
     write_report(radial, path)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from kernelmap.context import Context
@@ -13,7 +13,7 @@ from kernelmap.maps import Domain, Posterior
 FEW_PAIRS = 30
 LOUD = 0.03
 FAR_OUT = 2.5
-MISFIT = 4.0
+UNEXPLAINED = 0.5
 MUCH_BETTER = 0.7
 DARK_SHARE = 0.3
 SHORT = 0.9
@@ -32,11 +32,13 @@ class Caution:
 class Check:
     """Pairs that were kept back, and how well they were predicted.
 
-    error: relative error of the predictions; coverage: share inside the 95 % band; surprise: root mean square of error
-    over standard deviation, 1 for an honest model; classical_error: of the classical estimate from the same pairs.
+    mean, std: the predictions; error: their relative error; coverage: share inside the 95 % band; surprise: root mean
+    square of error over standard deviation, 1 for an honest model; classical_error: of the classical estimate.
     """
 
     heldout: Context
+    mean: Float[Tensor, "M n"]
+    std: Float[Tensor, "M n"]
     error: float
     coverage: float
     surprise: float
@@ -50,7 +52,7 @@ def cautions_of(
     found = [
         _few_pairs(context.d),
         _mistaken_for_noise(context.d, noise),
-        _misfit(posterior),
+        _unexplained(noise),
         _dark(context, diagnosis.dark),
         _short(context, domain),
     ]
@@ -79,12 +81,11 @@ def _mistaken_for_noise(d: int, noise: float) -> Caution | None:
     )
 
 
-def _misfit(posterior: Posterior) -> Caution | None:
-    scale = float((posterior.share * posterior.scale).sum(dim=0).max())
-    if scale < MISFIT:
+def _unexplained(noise: float) -> Caution | None:
+    if noise < UNEXPLAINED:
         return None
     return Caution(
-        f"The pairs are fitted {scale**0.5:.1f} times worse than the noise level explains.",
+        f"{noise:.0%} of f is explained by no kernel.",
         "The system may not be linear in its kernel, or u and f may not belong together.",
         "Check units, alignment and order of u and f; look at the pairs with the largest errors.",
     )
@@ -123,11 +124,13 @@ def _dark(context: Context, dark: Bool[Tensor, " N"]) -> Caution | None:
 
 
 def _short(context: Context, domain: Domain) -> Caution | None:
-    reach, trained = float(context.y.points.max()), max(domain.high)
-    if reach >= SHORT * trained:
+    first, last = float(context.y.points.min()), float(context.y.points.max())
+    low, high = min(domain.low), max(domain.high)
+    missing = (1 - SHORT) * (high - low)
+    if first <= low + missing and last >= high - missing:
         return None
     return Caution(
-        f"The grid ends at {reach:g}, the model knows kernels up to {trained:g}.",
-        "The kernel is taken to be zero beyond the grid.",
-        "If it is not, give tokens up to the full range.",
+        f"The grid runs from {first:g} to {last:g}, the model knows kernels from {low:g} to {high:g}.",
+        "The kernel is taken to be zero outside the grid.",
+        "If it is not, give tokens on the full range.",
     )

@@ -1,7 +1,9 @@
 """`discover`: from the pairs of an unseen system to its kernel with an error bar, and what to think of it."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +39,7 @@ class Discovery:
     heldout: pairs that a first attempt was not shown (None with too few pairs), `heldout_error` the relative error of
         predicting them, `heldout_coverage` the share of them inside their 95 % band.
     classical, classical_error: the classical estimate (DARTR), and its error on the same held-out pairs.
-    predictive: inputs (1, N, n) -> mean and variance of their responses.
+    predictive: inputs (N, n) -> mean and variance of their responses.
     about: model, hashes of model and data, version, command: what it takes to repeat this.
     """
 
@@ -54,31 +56,43 @@ class Discovery:
     cautions: tuple[Caution, ...]
     predictive: Callable[[Tensor], tuple[Tensor, Tensor]]
     about: dict[str, Any] = field(default_factory=dict)
+    heldout_prediction: tuple[Float[Tensor, "M n"], Float[Tensor, "M n"]] | None = None
 
     def predict(self, U: Float[Tensor, "N n"]) -> tuple[Float[Tensor, "M n"], Float[Tensor, "M n"]]:
         """Mean and standard deviation of the measured responses to n new inputs, noise included."""
-        if U.shape[0] != self.context.y.size:
+        if U.ndim != 2 or U.shape[0] != self.context.y.size or not torch.isfinite(U).all():
             raise InputError(
-                f"new inputs must have {self.context.y.size} rows, one per grid value, got {tuple(U.shape)}."
+                f"new inputs must be finite with shape ({self.context.y.size}, n), one row per grid point; "
+                f"got shape {tuple(U.shape)}."
             )
         with torch.no_grad():
-            mean, variance = self.predictive(U.to(self.std)[None])
+            mean, variance = self.predictive(U.to(self.std))
         return mean, variance.sqrt()
 
     def save(self, path: Path | str) -> None:
-        """Write HDF5: kernel, std, grids y and x, and the numbers as attributes."""
-        self.kernel.save(path)
-        with atomic_path(path) as temporary:
-            temporary.write_bytes(Path(path).read_bytes())
-            with h5py.File(temporary, "a") as file:
-                file["std"] = self.std.numpy()
-                for name, value in self.summary().items():
-                    if value is not None:
-                        file.attrs[name] = value
+        """Write HDF5: a kernel file with `std` and `classical` beside it, and the numbers as attributes."""
+        with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
+            self.kernel.write(file)
+            file["std"], file["classical"] = self.std.numpy(), self.classical.kernel.values.numpy()
+            for name, value in self.summary().items():
+                if value is not None:
+                    file.attrs[name] = value
+
+    def plot(self, path: Path | str) -> None:
+        """The kernel with its band, as PNG, SVG or PDF."""
+        from kernelmap.report import plot
+
+        plot(self, Path(path))
+
+    def report(self, path: Path | str) -> None:
+        """One self-contained HTML page."""
+        from kernelmap.report import write_report
+
+        write_report(self, Path(path))
 
     def summary(self) -> dict[str, Any]:
         """The numbers, for a JSON file."""
-        return {
+        numbers = {
             "pairs": self.context.d,
             "noise": self.noise,
             "heldout_pairs": None if self.heldout is None else self.heldout.d,
@@ -88,6 +102,7 @@ class Discovery:
             "effective_rank": self.identifiability.effective_rank,
             "determined": self.identifiability.determined,
         }
+        return {key: value if value is None or isfinite(value) else None for key, value in numbers.items()}
 
 
 def discover(model: KernelMap, context: Context, about: dict[str, Any] | None = None) -> Discovery:
@@ -102,9 +117,11 @@ def discover(model: KernelMap, context: Context, about: dict[str, Any] | None = 
         raise InputError(f"discover takes one system, got a batch of shape {tuple(context.batch_shape)}.")
     model.check_context(context)
     context = context.to(torch.float64)
-    if not context.F.abs().max() > 0:
-        raise InputError("all measured responses f are zero: there is nothing to discover.")
-    model = model.double()
+    for name, values in (("responses f", context.F), ("tokens of u", context.U)):
+        if not values.abs().max() > 0:
+            raise InputError(f"all {name} are zero: there is nothing to discover.")
+    if model.u_std.dtype != torch.float64:
+        model = deepcopy(model).double()
     with torch.no_grad():
         posterior = model.posterior(context)
         std = model.standard_deviation(posterior)
@@ -124,6 +141,7 @@ def discover(model: KernelMap, context: Context, about: dict[str, Any] | None = 
         cautions=cautions_of(context, model.shape.y, posterior, diagnosis, check),
         predictive=posterior.predict,
         about=about or {},
+        heldout_prediction=None if check is None else (check.mean, check.std),
     )
 
 
@@ -133,10 +151,12 @@ def _check(model: PosteriorMap, context: Context) -> Check:
     count = round(HELDOUT * context.d)
     heldout, rest = context.select(order[:count]), context.select(order[count:])
     with torch.no_grad():
-        mean, variance = model.posterior(rest).predict(heldout.U[None])
+        mean, variance = model.posterior(rest).predict(heldout.U)
     surprise = (mean - heldout.F) / variance.sqrt()
     return Check(
         heldout,
+        mean,
+        variance.sqrt(),
         error=float(operator_error(mean, heldout.F, context.x)),
         coverage=float((surprise.abs() <= 1.96).double().mean()),
         surprise=float(surprise.square().mean().sqrt()),

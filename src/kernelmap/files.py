@@ -25,6 +25,8 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
     A process killed half way leaves the old file as it was.
     """
     path = Path(path)
+    if path.is_dir():
+        raise InputError(f"cannot write the file {path}: it is a directory. Choose another name.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
@@ -36,6 +38,9 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
         yield temporary
         temporary.chmod(0o666 & ~_umask())
         os.replace(temporary, path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise InputError(f"{path} could not be written ({error.strerror or error}); nothing was changed.") from error
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -110,6 +115,8 @@ def read_array(group: h5py.Group, name: str) -> Tensor:
     data = group[name]
     if not isinstance(data, h5py.Dataset):
         raise InputError(f"{group.file.filename}: {name} should be a data set.")
+    if data.dtype.kind not in "fiu":
+        raise InputError(f"{group.file.filename}: {name} should hold numbers, got {data.dtype}.")
     return torch.from_numpy(np.asarray(data[()]))
 
 

@@ -23,6 +23,15 @@ class Grid:
     weights: Float[Tensor, " n"]
     components: int = 1
 
+    def __post_init__(self) -> None:
+        if self.points.ndim != 2 or self.weights.shape != self.points.shape[:1] or not len(self.points):
+            raise InputError(
+                f"a grid needs points (n, dim) and weights (n), got {tuple(self.points.shape)} and "
+                f"{tuple(self.weights.shape)}."
+            )
+        if not torch.isfinite(self.points).all() or not ((self.weights > 0) & torch.isfinite(self.weights)).all():
+            raise InputError("grid points must be finite, and quadrature weights finite and positive.")
+
     @property
     def size(self) -> int:
         """Number of values of a field on this grid: points times components."""

@@ -64,8 +64,9 @@ class Kernel:
     def __call__(self, y: np.ndarray | Tensor, x: np.ndarray | Tensor | None = None) -> np.ndarray:
         """Values at any points y (and x) of the domain, linear between the grid's points.
 
-        Points of a one-dimensional grid may be given as a flat array. The answer has shape (..., cx, |x|, cy, |y|)
-        with the axes of single points and single components left out; x is the kernel's own grid by default.
+        One step beyond its ends is still the domain. Points of a one-dimensional grid may be given as a flat array.
+        The answer has shape (..., cx, |x|, cy, |y|) with the axes of single points and single components left out; x is
+        the kernel's own grid by default.
         """
         table = self.values.detach().cpu().numpy()
         lead = table.shape[:-2]
@@ -79,12 +80,15 @@ class Kernel:
     def save(self, path: Path | str) -> None:
         """Write HDF5, to be read again by `Kernel.load`."""
         with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
-            file.attrs["kernelmap"] = "kernel"
-            file["right"] = self.right.detach().cpu().numpy()
-            if self.left is not None:
-                file["left"] = self.left.detach().cpu().numpy()
-            write_grid(file, "y", self.y)
-            write_grid(file, "x", self.x)
+            self.write(file)
+
+    def write(self, file: h5py.File) -> None:
+        file.attrs["kernelmap"] = "kernel"
+        file["right"] = self.right.detach().cpu().numpy()
+        if self.left is not None:
+            file["left"] = self.left.detach().cpu().numpy()
+        write_grid(file, "y", self.y)
+        write_grid(file, "x", self.x)
 
     @classmethod
     def load(cls, path: Path | str) -> "Kernel":
@@ -114,6 +118,8 @@ def _interpolate(grid: Grid, table: np.ndarray, points: np.ndarray | Tensor, axi
         where = where.reshape(-1, 1)
     if where.ndim != 2 or where.shape[1] != grid.dim:
         raise InputError(f"points {name} must have shape (n, {grid.dim}), got {where.shape}.")
+    if grid.is_point:
+        raise InputError(f"the kernel has a single point {name}: leave {name} out.")
     known = grid.points.cpu().numpy()
     low, high = known.min(axis=0), known.max(axis=0)
     # A radial grid starts one step from r = 0, which belongs to its domain.

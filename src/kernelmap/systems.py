@@ -72,8 +72,8 @@ class SystemSet:
 
     def with_noise(self, level: float, seed: int) -> "SystemSet":
         """White noise on f, of `level` times each system's root mean square."""
-        if not level >= 0:
-            raise InputError(f"the level of noise must not be negative, got {level}.")
+        if not 0 <= level < float("inf"):
+            raise InputError(f"the level of noise must not be negative and must be finite, got {level}.")
         generator = torch.Generator().manual_seed(seed)
         noise = torch.randn(self.f.shape, generator=generator, dtype=torch.float64).to(self.f)
         rms = self.f.square().mean(dim=(1, 2), keepdim=True).sqrt()

@@ -19,11 +19,10 @@ CASES = [(880, 302), (880, 30), (880, 100), (880, 1000), (2500, 302), (7000, 302
 
 
 def bench_discover(repeats: int) -> dict[str, Any]:
-    return {"cases": [in_process(__name__, n, d, repeats) for n, d in progress(CASES, "Benchmark")]}
+    return {"cases": [in_process(__name__, 1, n, d, repeats) for n, d in progress(CASES, "Benchmark")]}
 
 
 def measure(n: int, d: int, repeats: int) -> dict[str, Any]:
-    torch.set_num_threads(1)
     model, _ = load_model("radial")
     assert isinstance(model, PosteriorMap)
     model, context = model.double(), example(n, d)
@@ -32,7 +31,7 @@ def measure(n: int, d: int, repeats: int) -> dict[str, Any]:
         with torch.no_grad():
             model.standard_deviation(model.posterior(context))
 
-    case: dict[str, Any] = {"n": n, "d": d, "threads": 1}
+    case: dict[str, Any] = {"n": n, "d": d}
     case["posterior_s"] = shortest(discover, repeats)
     case["bare_s"] = shortest(lambda: bare_algebra(model, context), repeats)
     case["over_bare"] = case["posterior_s"] / case["bare_s"]

@@ -1,6 +1,7 @@
 """Cases of a benchmark, each in a process of its own: its peak memory and its threads are then its own."""
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -9,10 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 
-def in_process(module: str, *case: Any) -> dict[str, Any]:
-    """What `python -m module CASE` prints, as JSON."""
+def in_process(module: str, threads: int, *case: Any) -> dict[str, Any]:
+    """What `python -m module CASE` prints, as JSON, with so many threads for torch, numpy and scipy alike."""
     command = [sys.executable, "-m", module, json.dumps(case)]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    limits = {name: str(threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ | limits)
+    return json.loads(done.stdout) | {"threads": threads}
 
 
 def serve(measure: Callable[..., dict[str, Any]]) -> None:

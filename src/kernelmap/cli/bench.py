@@ -10,6 +10,7 @@ from rich.table import Table
 from kernelmap.benchmarks.attention import bench_attention
 from kernelmap.benchmarks.discover import bench_discover
 from kernelmap.cli.options import JsonFile
+from kernelmap.errors import InputError
 from kernelmap.files import write_json
 from kernelmap.plots import plot_discover_benchmark
 from kernelmap.provenance import provenance
@@ -30,6 +31,8 @@ def bench(
         plot: of `discover`: draw time and memory against N and d to this file.
         repeats: runs of each case; the fastest counts.
     """
+    if repeats < 1:
+        raise InputError(f"--repeats must be at least 1, got {repeats}.")
     results = {"attention": bench_attention, "discover": bench_discover}[what](repeats)
     if json is not None:
         write_json(json, results | provenance())
@@ -40,7 +43,7 @@ def bench(
         table.add_column(column, justify="right")
     for case in results["cases"]:
         table.add_row(*(_cell(value) for value in case.values()))
-    Console().print(table)
+    Console(width=max(140, Console().width)).print(table)
 
 
 def _cell(value: Any) -> str:

@@ -5,6 +5,7 @@ from typing import Literal
 
 import torch
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from kernelmap.cli.discover import MODEL, print_cautions, results_table
@@ -54,9 +55,7 @@ def demo(
     write_report(discovery, out / "report.html", truth=systems.kernels[0])
     plot_discovery(out / "discovery.png", discovery, systems, rest, mean, std)
     discovery.kernel.export(out / "kernel.csv")
-    console.print(
-        f"Report in {out / 'report.html'}, figure in {out / 'discovery.png'}, kernel in {out / 'kernel.csv'}."
-    )
+    console.print(f"In {escape(str(out))}: report.html, discovery.png (the figure) and kernel.csv.")
 
 
 def _against_truth(discovery: Discovery, systems: SystemSet, unseen: float) -> Table:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
+from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
@@ -42,7 +43,7 @@ def discover(
     write_results(discovery, out, json)
     Console().print(results_table(discovery))
     print_cautions(discovery)
-    Console().print(f"Report in {out / 'report.html'}, kernel in {out / 'discovery.h5'}.")
+    Console().print(f"Report in {escape(str(out / 'report.html'))}, kernel in {escape(str(out / 'discovery.h5'))}.")
 
 
 def write_results(discovery: Discovery, out: Path, json: Path | None) -> None:
@@ -57,6 +58,7 @@ def write_results(discovery: Discovery, out: Path, json: Path | None) -> None:
 def as_json(discovery: Discovery) -> dict[str, Any]:
     kernel, std = discovery.kernel.values, discovery.std
     arrays = {"y": discovery.kernel.y.points.tolist(), "kernel": kernel.tolist(), "std": std.tolist()}
+    arrays["classical"] = discovery.classical.kernel.values.tolist()
     return discovery.summary() | {"cautions": [vars(c) for c in discovery.cautions]} | arrays | discovery.about
 
 

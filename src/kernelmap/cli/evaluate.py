@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from kernelmap.cli.options import JsonFile, Problem
@@ -45,7 +46,7 @@ def evaluate(
     results = errors_of(loaded.double(), test, pairs)
     if json is not None:
         write_json(Path(json), results | {"model": model, "d": pairs, "data": test.about, **provenance()})
-    Console().print(table(results, f"{model} on {problem} ({variant}), d = {pairs}"))
+    Console().print(table(results, f"{escape(model)} on {problem} ({variant}), d = {pairs}"))
 
 
 HEADINGS = {

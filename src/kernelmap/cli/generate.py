@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rich import print
+from rich.markup import escape
 
 from kernelmap.cli.options import Problem
 from kernelmap.errors import InputError
@@ -37,4 +38,5 @@ def generate(
         data = replace(data, train=data.train.with_noise(noise, seed), test=data.test.with_noise(noise, seed + 1))
     data.save(out)
     train, test = data.train, data.test
-    print(f"{len(train.names)} training systems ({train.pairs} pairs each), {len(test.names)} test systems in {out}")
+    counts = f"{len(train.names)} training systems ({train.pairs} pairs each), {len(test.names)} test systems"
+    print(f"{counts} in {escape(str(out))}")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import tyro
 from rich import print
+from rich.markup import escape
 
 from kernelmap.model import save_model
 from kernelmap.problems.radial import Setting, radial
@@ -29,4 +30,4 @@ def import_released(ckpt: Annotated[Path, tyro.conf.Positional], setting: Settin
         "source": ckpt.name,
     }
     save_model(out, model, about | provenance())
-    print(f"NAO with d = {model.shape.d}, dk = {model.options.dk} in {out}")
+    print(f"NAO with d = {model.shape.d}, dk = {model.options.dk} in {escape(str(out))}")

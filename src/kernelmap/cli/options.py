@@ -11,7 +11,6 @@ from kernelmap.errors import InputError
 Problem = Annotated[Literal["radial"], tyro.conf.Positional]
 """The problem: radial."""
 
-Dx = Annotated[float, tyro.conf.arg(metavar="DX")]
 JsonFile = Annotated[Path | None, tyro.conf.arg(name="json", metavar="FILE")]
 
 

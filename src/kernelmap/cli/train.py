@@ -5,6 +5,7 @@ from typing import Annotated
 
 import tyro
 from rich import print
+from rich.markup import escape
 
 from kernelmap.cli.options import Problem, use_threads
 from kernelmap.maps import MapName, MapOptions, PosteriorOptions
@@ -61,5 +62,5 @@ def train(
     )
     print(
         f"{progress.epoch} epochs in {progress.seconds:.0f} s; lowest validation loss {progress.best_loss:.4f} "
-        f"after epoch {progress.best_epoch}; model in {out}"
+        f"after epoch {progress.best_epoch}; model in {escape(str(out))}"
     )

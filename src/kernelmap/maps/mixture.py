@@ -34,7 +34,7 @@ class Posterior:
     levels: Float[Tensor, " C"]
     errors: "QuadratureError"
     power: Float[Tensor, "*#b 1"]
-    unit: Float[Tensor, "*#b 1"]
+    unit: Float[Tensor, "*bu 1 1"]
     context: Context
 
     @property
@@ -55,12 +55,13 @@ class Posterior:
 
     @property
     def noise(self) -> Float[Tensor, "*#b"]:
-        """The relative noise on f that was found."""
-        return torch.tensordot(self.levels, self.share, dims=1)
+        """The relative noise on f that was found: its level times the scale that the misfit gave it."""
+        squares = self.levels.square().reshape(-1, *[1] * (self.share.ndim - 1)) * self.scale
+        return (self.share * squares).sum(dim=0).sqrt()
 
-    def predict(self, U: Float[Tensor, "*#b N n"]) -> tuple[Float[Tensor, "*#b n"], Float[Tensor, "*#b n"]]:
+    def predict(self, U: Float[Tensor, "*bu N n"]) -> tuple[Float[Tensor, "*bf M n"], Float[Tensor, "*bf M n"]]:
         """Mean and variance of the responses to new inputs, errors of measurement and quadrature included."""
-        mean, variance = self._mixed(*self.response_moments(U / self.unit[..., None]))
+        mean, variance = self._mixed(*self.response_moments((U / self.unit)[..., None, :, :]))
         return mean * self.unit, variance * self.unit.square()
 
     def response_moments(

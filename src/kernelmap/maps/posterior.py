@@ -29,8 +29,8 @@ CLEAR = 12.0
 """In units of log likelihood."""
 
 NOISE_ODDS = 9.0
-"""Log odds of exact data against noise η are NOISE_ODDS log(1 + η / 0.01), and more below 50 pairs, which can hardly tell
-noise from a kernel of an unseen kind."""
+"""Log odds of exact data against noise η are NOISE_ODDS log(1 + η / 0.01), and more below 50 pairs: so few can hardly
+tell noise from a kernel of an unseen kind."""
 
 FLOOR = 1e-3
 """Relative error of f that is always allowed for, on the training grid: second-order errors of the quadrature."""
@@ -60,8 +60,11 @@ class PosteriorMap(KernelMap):
 
     def __init__(self, shape: ContextShape, options: PosteriorOptions) -> None:
         super().__init__(shape, options)
-        if len(shape.y.low) != 1:
-            raise InputError(f"the posterior map's features are functions of one coordinate, got {len(shape.y.low)}.")
+        if len(shape.y.low) != 1 or shape.y.components != 1:
+            raise InputError(
+                "the posterior map's features are functions of one coordinate with one component, "
+                f"got {len(shape.y.low)} coordinate(s) and {shape.y.components} component(s)."
+            )
         self.prior = LearnedPrior(options)
         self.log_theta = nn.Parameter(torch.tensor(math.log(0.2)))
         self.log_kept = nn.Parameter(torch.tensor(math.log(0.1)))
@@ -69,6 +72,12 @@ class PosteriorMap(KernelMap):
     def check_pairs(self, d: int) -> None:
         if d < 2:
             raise InputError(f"a kernel cannot be told from {d} pair(s); measure at least 2, better 30.")
+
+    def check_context(self, context: Context) -> None:
+        super().check_context(context)
+        y = context.y.points[:, 0]
+        if len(y) < 4 or not (y.diff() > 0).all():
+            raise InputError("the grid y needs at least 4 points in increasing order; sort them, and the rows of U.")
 
     def standardise(self, u: Tensor, f: Tensor) -> None:
         """Nothing to do: every context is measured by its own scale."""
@@ -133,7 +142,7 @@ class PosteriorMap(KernelMap):
         if len(tries) > 2 and not clearly_exact:
             best = max(tries, key=lambda found: float(found[1].logsumexp(0).sum()))[2]
             tries += [weigh(best * factor) for factor in REFINED if best > 0]
-        return Posterior(phi, *_mixture(tries, f.shape[-1]), errors, power, unit[..., 0], context)
+        return Posterior(phi, *_mixture(tries, f.shape[-1]), errors, power, unit, context)
 
     def standard_deviation(self, posterior: Posterior) -> Float[Tensor, "*#b N"]:
         """The calibrated standard deviation of the kernel at every point."""

@@ -14,6 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+TINY = 1e-100
+
 
 class Regression(NamedTuple):
     """The posterior of each component: mean of ω z, misfit fᵀ Cov⁻¹ f, log det Cov, and the factor L with its ω."""
@@ -42,6 +44,7 @@ def regress(
     factor = factor.expand(*batch, *factor.shape[-2:])
     t = torch.linalg.solve_triangular(factor, (omega * moment)[..., None].expand(*batch, -1, 1), upper=False)
     z = torch.linalg.solve_triangular(factor.mT, t, upper=True)[..., 0]
-    misfit = g.square().sum(dim=-1) - t[..., 0].square().sum(dim=-1)
+    # Responses that are all zero, or explained to the last digit, have no misfit, and a logarithm is taken of it.
+    misfit = (g.square().sum(dim=-1) - t[..., 0].square().sum(dim=-1)).clamp(min=TINY)
     log_det = n.log().sum(dim=-1) + 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1)
     return Regression(omega * z, misfit, log_det, factor, omega.expand(*batch, -1))

@@ -30,5 +30,10 @@ def cached(name: str, generator: Path, generate: Callable[[], SystemSet]) -> Sys
         except InputError as error:
             warnings.warn(f"the cached {path} is damaged and is generated again ({error})", stacklevel=2)
     systems = generate()
-    systems.save(path)
+    try:
+        systems.save(path)
+    except InputError as error:
+        warnings.warn(
+            f"generated data are not kept: {error} (the variable KERNELMAP_CACHE names the place)", stacklevel=2
+        )
     return systems

@@ -64,7 +64,7 @@ def _mesh_step(x: np.ndarray) -> float:
 
 def _functions(entries: Entries, name: str, mesh_points: int) -> np.ndarray:
     values = numbers(entries, name)
-    rows = values.reshape(1, -1) if values.size == mesh_points else values
+    rows = values.reshape(1, -1) if max(values.shape, default=0) == values.size == mesh_points else values
     if rows.ndim != 2 or rows.shape[1] != mesh_points:
         swapped = values.ndim == 2 and len(values) == mesh_points
         raise InputError(

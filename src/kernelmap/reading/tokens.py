@@ -51,7 +51,7 @@ def _output_grid(points: np.ndarray, y: Grid) -> Grid:
 def _points(entries: Entries, name: str, fields: str, rows: np.ndarray) -> np.ndarray:
     """Points (n, dim), one for each row of the fields U or F."""
     values = numbers(entries, name)
-    points = values.reshape(-1, 1) if values.size == len(rows) else values
+    points = values.reshape(-1, 1) if max(values.shape, default=0) == values.size == len(rows) else values
     if points.ndim != 2 or len(points) != len(rows):
         swapped = ""
         if values.shape[:1] == rows.shape[1:]:

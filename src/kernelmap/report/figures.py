@@ -113,8 +113,8 @@ def _kernel_maps(
 
 
 def _prediction(discovery: Discovery) -> Any:
-    assert discovery.heldout is not None
-    mean, std = discovery.predict(discovery.heldout.U)
+    assert discovery.heldout is not None and discovery.heldout_prediction is not None
+    mean, std = discovery.heldout_prediction
     measured = drawing.array(discovery.heldout.F).ravel()
     scale = np.sqrt(np.mean(measured**2)) or 1.0
     some = np.unique(np.linspace(0, len(measured) - 1, MOST_POINTS).round().astype(int))

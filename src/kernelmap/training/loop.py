@@ -42,14 +42,19 @@ class Machine:
     accelerator: str = "auto"
 
     def fabric(self, recipe: Recipe) -> Fabric:
+        if min(self.devices, self.nodes) < 1:
+            raise InputError(f"devices and nodes must be at least 1, got {self.devices} and {self.nodes}.")
         many = self.devices * self.nodes > 1
-        return Fabric(
-            accelerator=self.accelerator if many or self.accelerator != "auto" else _accelerator(),
-            devices=self.devices,
-            num_nodes=self.nodes,
-            strategy="ddp" if many else "auto",
-            precision="32-true" if recipe.precision == "float32" else "64-true",
-        )
+        try:
+            return Fabric(
+                accelerator=self.accelerator if many or self.accelerator != "auto" else _accelerator(),
+                devices=self.devices,
+                num_nodes=self.nodes,
+                strategy="ddp" if many else "auto",
+                precision="32-true" if recipe.precision == "float32" else "64-true",
+            )
+        except (ValueError, RuntimeError) as error:
+            raise InputError(f"this machine cannot be used as asked: {error}") from error
 
 
 def _accelerator() -> str:
@@ -79,10 +84,12 @@ def train(
     systems = systems.to(recipe.dtype)
     if name == "posterior" and recipe.precision != "float64":
         raise InputError("the posterior map conditions in float64; train it with --precision float64.")
+    if name == "posterior" and (d < 2 or machine.devices * machine.nodes > 1):
+        raise InputError("the posterior map trains on one process, for contexts of at least 2 pairs.")
     kind = PredictiveObjective if name == "posterior" else ContextObjective
     contexts = Contexts(systems, kind.pairs(d), recipe, draws)
     torch.manual_seed(recipe.seed)
-    shape = ContextShape.of(systems.batch(contexts.training[:1], torch.arange(1)))
+    shape = ContextShape.of(systems.batch(contexts.training[:1, :d], torch.arange(1)))
     model = build(name, shape, options).to(recipe.dtype)
     model.standardise(systems.u, systems.f)
     if recipe.precondition:
@@ -132,7 +139,7 @@ def train(
                 kept = [errors(tile).flatten() for tile in contexts.validation_tiles(kind.variants)]
                 validation = float(torch.cat(kept).mean())
             module.train()
-            if isnan(training):
+            if isnan(training) or isnan(validation):
                 raise InputError(f"the loss is not a number after epoch {epoch + 1}; use a smaller --lr.")
             progress.epoch, progress.seconds = epoch + 1, time.perf_counter() - clock
             is_best = validation < progress.best_loss

@@ -19,6 +19,7 @@ class PredictiveObjective(nn.Module):
 
     Of the pairs of a draw the last ones are targets, and the first d the context, with d changing from step to step.
     Random linear combinations of the batch's systems join it: their responses add exactly. No true kernel is read.
+    The loss is a mean over systems and combinations, returned once for each of them.
     """
 
     variants = len(SHARES)
@@ -42,7 +43,7 @@ class PredictiveObjective(nn.Module):
             F = torch.cat([F, mixtures(F, generator)], dim=-3)
         context = Context._trusted(U[..., :d], F[..., :d], self.y, self.x)
         posterior = self.model.posterior(context, levels=(0.0,))
-        unit = posterior.unit[..., None]
+        unit = posterior.unit
         means, variances = posterior.response_moments((U[..., most:] / unit)[..., None, :, :])
         target = F[..., most:] / unit
         log_density = -0.5 * ((target - means).square() / variances + variances.log())

@@ -1,7 +1,7 @@
 """How a model is trained: the numbers, and the learning rate as a function of time."""
 
 from dataclasses import dataclass
-from math import cos, pi
+from math import cos, inf, pi
 from typing import Literal
 
 import torch
@@ -46,8 +46,10 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.epochs, self.batch, self.every) < 1 or self.lr <= 0 or not 0 < self.validation < 1:
+        if min(self.epochs, self.batch, self.every) < 1 or not 0 < self.lr < inf or not 0 < self.validation < 1:
             raise InputError("epochs, batch and every must be at least 1, lr positive, and validation between 0 and 1.")
+        if not 0 <= self.weight_decay < inf or (self.clip is not None and not self.clip > 0):
+            raise InputError("weight decay must not be negative, and clip must be positive.")
 
     @property
     def dtype(self) -> torch.dtype:

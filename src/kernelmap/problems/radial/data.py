@@ -21,6 +21,9 @@ from kernelmap.problems.radial.tokens import radial_tokens
 from kernelmap.progress import progress
 from kernelmap.systems import SystemSet
 
+FINEST = 10_000
+"""More radii than this would take tens of gigabytes."""
+
 Setting = Literal["sine", "diverse", "single", "fewer"]
 
 
@@ -66,7 +69,7 @@ def radial_systems(
 ) -> SystemSet:
     """Pairs of any radial kernels: every input at every location is one pair (g[u](., x), f(x))."""
     count = round(RADIUS / dx) if dx > 0 else 0
-    if count < 1 or abs(count * dx - RADIUS) > 1e-9:
+    if not 1 <= count <= FINEST or abs(count * dx - RADIUS) > 1e-9:
         raise InputError(f"dx must divide the radius {RADIUS:g}, as 0.0125 and 0.025 do; got {dx}.")
     x = locations(variant, dx)
     mesh = x[0] + dx * np.arange(-count, len(x) + count)
