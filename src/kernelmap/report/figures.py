@@ -113,7 +113,8 @@ def _kernel_maps(
 
 
 def _prediction(discovery: Discovery) -> Any:
-    assert discovery.heldout is not None and discovery.heldout_prediction is not None
+    assert discovery.heldout is not None
+    assert discovery.heldout_prediction is not None
     mean, std = discovery.heldout_prediction
     measured = drawing.array(discovery.heldout.F).ravel()
     scale = np.sqrt(np.mean(measured**2)) or 1.0
