@@ -1,4 +1,5 @@
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -19,3 +20,22 @@ def reference() -> Path:
     if not folder.is_dir():
         pytest.skip("the reference data are not beside this checkout")
     return folder
+
+
+@pytest.fixture
+def kernelmap(monkeypatch, capsys):
+    """Run a command in this process: exit code, standard output, standard error."""
+    from kernelmap.cli import main as cli
+
+    def run(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["kernelmap", *map(str, words)])
+        monkeypatch.setattr(cli.console, "file", None)
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run

@@ -14,24 +14,6 @@ from kernelmap.problems.radial import RadialData
 SMALL = ["--dx", "0.1", "--d", "20", "--setting", "sine", "--epochs", "2", "--every", "1"]
 
 
-@pytest.fixture
-def kernelmap(monkeypatch, capsys):
-    """Run a command in this process: exit code, standard output, standard error."""
-
-    def run(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["kernelmap", *map(str, words)])
-        monkeypatch.setattr(cli.console, "file", None)
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """A model trained for a moment on a coarse grid."""

@@ -6,6 +6,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
+from scipy.io import savemat
 
 from kernelmap.context import Context
 from kernelmap.discovery import discover
@@ -139,14 +140,8 @@ def test_save_and_summary(model, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["npz", "h5", "mat"])
-def test_the_command_on_a_users_file(suffix, tmp_path, monkeypatch, capsys):
+def test_the_command_on_a_users_file(suffix, tmp_path, kernelmap):
     """Two noisy inputs on a mesh, written by the three-line recipe, pairs all over the place."""
-    import sys
-
-    from scipy.io import savemat
-
-    from kernelmap.cli.main import main
-
     systems = radial("sine").test.select(["ood2"]).with_noise(0.01, seed=2)
     x = locations("released", 0.0125)
     u, f = two_waves("released").functions(x), systems.f[0, :, 0].numpy().reshape(2, -1).copy()
@@ -162,8 +157,8 @@ def test_the_command_on_a_users_file(suffix, tmp_path, monkeypatch, capsys):
     else:
         savemat(path, {"x": x, "u": u, "f": f, "outside": "zero"})
     out, numbers = tmp_path / "out", tmp_path / "found.json"
-    monkeypatch.setattr(sys, "argv", ["kernelmap", "discover", str(path), "--out", str(out), "--json", str(numbers)])
-    main()
+    code, printed, err = kernelmap("discover", path, "--out", out, "--json", numbers)
+    assert code == 0, err
     result = json.loads(numbers.read_text())
     assert systems.kernels is not None
     rho = exploration_measure(systems.u[0], systems.y)
@@ -172,4 +167,4 @@ def test_the_command_on_a_users_file(suffix, tmp_path, monkeypatch, capsys):
     assert float(coverage(kernel, std, systems.kernels[0], rho, systems.y)) > 0.8
     assert len(result["model_sha256"]) == len(result["data_sha256"]) == 64
     assert {path.name for path in out.iterdir()} == {"report.html", "discovery.h5", "kernel.png"}
-    assert "pairs" in capsys.readouterr().out
+    assert "pairs" in printed

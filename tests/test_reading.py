@@ -1,7 +1,6 @@
 """A user's own files: what is read from them, and what is said about those that cannot be used."""
 
 import re
-import sys
 from pathlib import Path
 
 import h5py
@@ -14,7 +13,6 @@ from scipy.sparse import csr_array
 
 from examples import radial_context, square_context, vector_context
 from kernelmap import grids
-from kernelmap.cli import main as cli
 from kernelmap.context import Context
 from kernelmap.errors import InputError
 from kernelmap.problems.radial import radial_tokens
@@ -348,23 +346,6 @@ def test_other_files_of_kernelmap_are_named(tmp_path):
         file.attrs["kernelmap"] = "systems"
     with pytest.raises(InputError, match="got a kernelmap systems file"):
         read_measurements(tmp_path / "systems.h5")
-
-
-@pytest.fixture
-def kernelmap(monkeypatch, capsys):
-    """Run a command in this process: exit code, standard output, standard error."""
-
-    def run(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["kernelmap", *map(str, words)])
-        monkeypatch.setattr(cli.console, "file", None)
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        return code, *capsys.readouterr()
-
-    return run
 
 
 def test_the_page_is_true(kernelmap, tmp_path, monkeypatch):
