@@ -12,8 +12,9 @@ from kernelmap.kernel import Kernel
 from kernelmap.maps.base import KernelMap
 from kernelmap.maps.domain import ContextShape
 from kernelmap.maps.mixture import Posterior, QuadratureError, jumps
+from kernelmap.maps.passes import FirstPass, Pairs, Try, evidence, mixture, noise_penalty
 from kernelmap.maps.prior import LearnedPrior, PosteriorOptions
-from kernelmap.maps.regression import Regression, regress
+from kernelmap.maps.regression import regress
 from kernelmap.metrics import exploration_measure
 
 NOISE_LEVELS = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3)
@@ -28,13 +29,8 @@ REFINED = (0.55, 1.8)
 CLEAR = 12.0
 """In units of log likelihood."""
 
-NOISE_ODDS = 9.0
-"""Log odds of exact data against noise η are NOISE_ODDS log(1 + η / 0.01), and more below 50 pairs: so few can hardly
-tell noise from a kernel of an unseen kind."""
-
 FLOOR = 1e-3
 """Relative error of f that is always allowed for, on the training grid: second-order errors of the quadrature."""
-
 
 ROUGH_NOISE = 0.04
 """The noise level tried in pass one besides none."""
@@ -42,9 +38,6 @@ ROUGH_NOISE = 0.04
 BAND_FACTOR, BAND_FEW_PAIRS, BAND_FLOOR = 0.1, 1.6, 0.004
 """The band: log of the factor on the standard deviation, the factor's growth below 50 pairs, and the least
 standard deviation as a share of the kernel's root mean square. Chosen on systems left out of training."""
-
-PRUNED = 1e-6
-"""Cells of smaller probability are dropped."""
 
 
 class PosteriorMap(KernelMap):
@@ -92,57 +85,68 @@ class PosteriorMap(KernelMap):
 
     def posterior(self, context: Context, levels: tuple[float, ...] = NOISE_LEVELS) -> Posterior:
         """Condition on the pairs, trying these relative noise levels."""
+        pairs = self.pairs(context)
+        first = self.first_pass(pairs, (0.0, ROUGH_NOISE) if len(levels) > 1 else levels)
+        errors = QuadratureError(
+            pairs.theta,
+            self.log_kept.exp() * pairs.theta * (first.amplitude * pairs.prior_variance).sum(dim=0),
+            (first.amplitude * pairs.sigma).sum(dim=0) + pairs.floor * pairs.power,
+        )
+        tries = self.second_pass(pairs, first, errors.variance(pairs.E, first.kernel), levels)
+        return Posterior(pairs.phi, *mixture(tries, context.d), errors, pairs.power, pairs.unit, context)
+
+    def pairs(self, context: Context) -> Pairs:
+        """The context as the prior sees it."""
         phi = self.features(context)
         weights = context.y.value_weights.to(phi)[:, None]
         unit = context.U.square().mean(dim=(-2, -1)).sqrt()[..., None, None]
         U, f = context.U / unit, context.F / unit
-        A, E = (phi.mT @ (weights * U))[..., None, :, :], weights * jumps(U, context.y.points[:, 0].to(U))
-        E = E[..., None, :, :]
         column = (-1, *[1] * (f.ndim - 1))
-        omega = self.prior.weights().reshape(*column, phi.shape[1])
-        odds = self.prior.log_odds.log_softmax(dim=0).reshape(column)
-        theta, kept = (2 * self.log_theta).exp(), self.log_kept.exp()
-        sigma = self.prior.white_variance().reshape(*column, 1)
-        floor = FLOOR**2 * max(1.0, self.coarseness(context)) ** 4
-        power = f.square().mean(dim=-1, keepdim=True)
-
-        # Pass one, in units of the amplitude: the error that jumps make in a kernel of each component.
-        prior_variance = omega.square() @ phi.square().mT
-        own = (omega.square() * A.square().mean(dim=-1)).sum(dim=-1, keepdim=True)
-        noise = theta * (prior_variance[..., None, :] @ E.square())[..., 0, :] + sigma
-        relative = (0.0, ROUGH_NOISE) if len(levels) > 1 else levels
-        tried = [regress(A, noise + (floor + level**2) * own, f, omega) for level in relative]
-        scores = torch.stack([evidence(r, odds, context.d) for r in tried])
-        best = scores.argmax(dim=0, keepdim=True)
-        score = scores.gather(0, best)[0]
-        alpha = torch.stack([r.misfit for r in tried]).gather(0, best)[0] / f.shape[-1]
-        means = torch.stack([r.mean for r in tried])
-        mean = means.gather(0, best[..., None].expand(1, *means.shape[1:]))[0]
-        share = score.softmax(dim=0)
-        first = (share[..., None] * mean).sum(dim=0) @ phi.mT
-
-        # Pass two, in units of f: the error that jumps make in the kernel just found.
-        amplitude = (share * alpha)[..., None]
-        errors = QuadratureError(
-            theta,
-            kept * theta * (amplitude * prior_variance).sum(dim=0),
-            (amplitude * sigma).sum(dim=0) + floor * power,
+        return Pairs(
+            phi=phi,
+            A=(phi.mT @ (weights * U))[..., None, :, :],
+            E=(weights * jumps(U, context.y.points[:, 0].to(U)))[..., None, :, :],
+            f=f,
+            unit=unit,
+            omega=self.prior.weights().reshape(*column, phi.shape[1]),
+            odds=self.prior.log_odds.log_softmax(dim=0).reshape(column),
+            sigma=self.prior.white_variance().reshape(*column, 1),
+            theta=(2 * self.log_theta).exp(),
+            floor=FLOOR**2 * max(1.0, self.coarseness(context)) ** 4,
         )
-        noise = errors.variance(E, first)
-        omega = omega * alpha.sqrt()[..., None]
 
-        def weigh(level: float) -> tuple[Regression, Tensor, float]:
-            found = regress(A, noise + level**2 * power, f, omega)
-            return found, evidence(found, odds, context.d) - noise_penalty(level, context.d), level
+    def first_pass(self, pairs: Pairs, levels: tuple[float, ...]) -> FirstPass:
+        """In units of the amplitude: with the error that jumps make in a kernel of each component."""
+        A, omega = pairs.A, pairs.omega
+        own = (omega.square() * A.square().mean(dim=-1)).sum(dim=-1, keepdim=True)
+        of_jumps = pairs.theta * (pairs.prior_variance[..., None, :] @ pairs.E.square())[..., 0, :]
+        noise = of_jumps + pairs.sigma + pairs.floor * own
+        tries = [regress(A, noise + level**2 * own, pairs.f, omega) for level in levels]
+        scores = torch.stack([evidence(found, pairs.odds, pairs.d) for found in tries])
+        best = scores.argmax(dim=0, keepdim=True)
+        misfit = torch.stack([found.misfit for found in tries]).gather(0, best)[0]
+        means = torch.stack([found.mean for found in tries])
+        mean = means.gather(0, best[..., None].expand(1, *means.shape[1:]))[0]
+        share = scores.gather(0, best)[0].softmax(dim=0)[..., None]
+        return FirstPass((share * mean).sum(dim=0) @ pairs.phi.mT, share, misfit[..., None] / pairs.d)
 
-        tries = [weigh(level) for level in levels if level in FIRST_LEVELS]
-        clearly_exact = len(tries) > 1 and bool((tries[0][1].logsumexp(0) - tries[1][1].logsumexp(0) > CLEAR).all())
+    def second_pass(
+        self, pairs: Pairs, first: FirstPass, noise: Float[Tensor, "*#b d"], levels: tuple[float, ...]
+    ) -> list[Try]:
+        """In units of f: with the error that jumps make in the kernel of pass one, and noise of several levels."""
+        omega = pairs.omega * first.alpha.sqrt()
+
+        def attempt(level: float) -> Try:
+            found = regress(pairs.A, noise + level**2 * pairs.power, pairs.f, omega)
+            return Try(found, evidence(found, pairs.odds, pairs.d) - noise_penalty(level, pairs.d), level)
+
+        tries = [attempt(level) for level in levels if level in FIRST_LEVELS]
         others = [level for level in levels if level not in FIRST_LEVELS]
-        tries += [weigh(level) for level in (others[:1] if clearly_exact else others)]
-        if len(tries) > 2 and not clearly_exact:
-            best = max(tries, key=lambda found: float(found[1].logsumexp(0).sum()))[2]
-            tries += [weigh(best * factor) for factor in REFINED if best > 0]
-        return Posterior(phi, *_mixture(tries, f.shape[-1]), errors, power, unit, context)
+        if len(tries) > 1 and bool((tries[0].likelihood - tries[1].likelihood > CLEAR).all()):
+            return tries + [attempt(level) for level in others[:1]]
+        tries += [attempt(level) for level in others]
+        best = max(tries, key=lambda found: float(found.likelihood.detach().sum())).level
+        return tries + [attempt(best * factor) for factor in REFINED if best > 0]
 
     def standard_deviation(self, posterior: Posterior) -> Float[Tensor, "*#b N"]:
         """The calibrated standard deviation of the kernel at every point."""
@@ -161,23 +165,3 @@ class PosteriorMap(KernelMap):
         """The grid's spacing as a multiple of that of the training grid."""
         trained = (self.shape.y.high[0] - self.shape.y.low[0]) / (self.shape.N / self.shape.y.components - 1)
         return float(context.y.weights.mean()) / trained
-
-
-def _mixture(tries: list[tuple[Regression, Tensor, float]], d: int) -> tuple[Tensor, Regression, Tensor, Tensor]:
-    """Share, regression, scale and noise level of all cells that matter."""
-    share = torch.cat([score for _, score, _ in tries]).softmax(dim=0)
-    matters = (share.flatten(1).amax(dim=1) > PRUNED).split([len(score) for _, score, _ in tries])
-    parts = [Regression(*(part[keep] for part in found)) for (found, _, _), keep in zip(tries, matters, strict=True)]
-    cells = Regression(*(torch.cat(part) for part in zip(*parts, strict=True)))
-    share = share[torch.cat(matters)]
-    levels = [share.new_full((int(keep.sum()),), level) for (_, _, level), keep in zip(tries, matters, strict=True)]
-    return share / share.sum(dim=0), cells, cells.misfit / d, torch.cat(levels)
-
-
-def noise_penalty(level: float, d: int) -> float:
-    return NOISE_ODDS * max(1.0, 50 / d) * math.log1p(level / 0.01)
-
-
-def evidence(regression: Regression, odds: Tensor, d: int) -> Tensor:
-    """Log marginal likelihood of each component, amplitude profiled out, up to a constant."""
-    return odds - 0.5 * regression.log_det - 0.5 * d * regression.misfit.log()
