@@ -126,6 +126,8 @@ def test_demo(kernelmap, tmp_path):
         (["train", "radial", "--out", "x", "--dx", "0.1", "--map", "posterior"], "conditions in float64"),
         (["generate", "radial", "--out", "x.h5", "--dx", "0.00001"], "dx must divide"),
         (["bench", "attention", "--repeats", "0"], "at least 1"),
+        (["bench", "attention", "--plot", "x.png"], "only `bench discover` draws"),
+        (["train", "radial", "--out", "x", "--map", "posterior", "--dk", "5"], "takes no dk"),
         (["discover", "nowhere.npz"], "nowhere.npz"),
         (["train", "radial", "--out", "x", "--dx", "0.1", "--d", "9999"], "between 1 and"),
     ],

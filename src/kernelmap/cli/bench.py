@@ -31,12 +31,14 @@ def bench(
         plot: of `discover`: draw time and memory against N and d to this file.
         repeats: runs of each case; the fastest counts.
     """
+    if plot is not None and what != "discover":
+        raise InputError("only `bench discover` draws a plot; leave --plot out.")
     if repeats < 1:
         raise InputError(f"--repeats must be at least 1, got {repeats}.")
     results = {"attention": bench_attention, "discover": bench_discover}[what](repeats)
     if json is not None:
         write_json(json, results | provenance())
-    if plot is not None and what == "discover":
+    if plot is not None:
         plot_discover_benchmark(plot, results["cases"])
     table = Table(title=f"bench {what}")
     for column in results["cases"][0]:

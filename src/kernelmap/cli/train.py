@@ -8,6 +8,7 @@ from rich import print
 from rich.markup import escape
 
 from kernelmap.cli.options import Problem, use_threads
+from kernelmap.errors import InputError
 from kernelmap.maps import MapName, MapOptions, PosteriorOptions
 from kernelmap.problems.radial import Setting, Variant, radial
 from kernelmap.provenance import provenance
@@ -46,6 +47,8 @@ def train(
         threads: CPU threads; all by default.
     """
     use_threads(threads)
+    if map == "posterior" and options != MapOptions():
+        raise InputError("the posterior map takes no dk, layers, heads or normaliser; leave them out.")
     data = radial(setting, variant, dx)
     about = {"problem": problem, "setting": setting, "variant": variant, "dx": dx, **provenance()}
     progress = run(

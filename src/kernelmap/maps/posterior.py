@@ -159,9 +159,9 @@ class PosteriorMap(KernelMap):
     def features(self, context: Context) -> Float[Tensor, "N R"]:
         low, high = self.shape.y.low[0], self.shape.y.high[0]
         position = (context.y.points[:, 0] - low) / (high - low)
-        return self.prior.features(position.to(self.u_std)).repeat(context.y.components, 1)
+        return self.prior.features(position.to(self.u_std))
 
     def coarseness(self, context: Context) -> float:
         """The grid's spacing as a multiple of that of the training grid."""
-        trained = (self.shape.y.high[0] - self.shape.y.low[0]) / (self.shape.N / self.shape.y.components - 1)
+        trained = (self.shape.y.high[0] - self.shape.y.low[0]) / (self.shape.N - 1)
         return float(context.y.weights.mean()) / trained

@@ -78,14 +78,14 @@ def train(
 
     `out` also gets the run's state (`state.safetensors`) and its log (`log.jsonl`).
     """
-    fabric = machine.fabric(recipe)
-    if fabric.world_size > 1:
-        fabric.launch()
-    systems = systems.to(recipe.dtype)
     if name == "posterior" and recipe.precision != "float64":
         raise InputError("the posterior map conditions in float64; train it with --precision float64.")
     if name == "posterior" and (d < 2 or machine.devices * machine.nodes > 1):
         raise InputError("the posterior map trains on one process, for contexts of at least 2 pairs.")
+    fabric = machine.fabric(recipe)
+    if fabric.world_size > 1:
+        fabric.launch()
+    systems = systems.to(recipe.dtype)
     kind = PredictiveObjective if name == "posterior" else ContextObjective
     contexts = Contexts(systems, kind.pairs(d), recipe, draws)
     torch.manual_seed(recipe.seed)
