@@ -10,7 +10,7 @@ from examples import CONTEXTS, radial_context
 from kernelmap import grids
 from kernelmap.context import Context
 from kernelmap.errors import InputError
-from kernelmap.maps import MAPS, ContextShape, KernelMap, MapOptions
+from kernelmap.maps import MAPS, NAO, ContextShape, KernelMap, MapOptions
 from kernelmap.metrics import relative_difference
 
 TIED_TO_GRID = {"discrete-nao"}
@@ -117,6 +117,23 @@ def test_normalisers_layers_and_heads(name, normaliser):
     kernel = model(context)
     assert torch.isfinite(kernel.values).all()
     assert kernel.apply(context.U).shape == context.F.shape
+
+
+@ANY_CONTEXT
+@pytest.mark.parametrize("shared", [True, False])
+def test_layer_norm_of_tokens_that_are_never_built(kind, shared):
+    """Against torch's LayerNorm of the tokens themselves, over several layers and heads."""
+    context = CONTEXTS[kind](batch=(2, 3), shared=shared)
+    model = build("nao", context, MapOptions(dk=3, layers=3, heads=2, normaliser="tokens"))
+    assert isinstance(model, NAO)
+    with torch.no_grad():
+        for norm in model.norms:
+            norm.weight.uniform_(0.5, 2), norm.bias.uniform_(-1, 1)  # pyright: ignore
+    coordinates, h = model.geometry(context)
+    q, k = model.layer_normed(context, h)
+    rows = model.rows(coordinates, torch.cat(h)) / 3**0.5 * model.unit
+    direct = (rows @ q @ k[..., : context.y.size, :].mT).sum(dim=-3)
+    assert relative_difference(model(context).values.detach(), direct.detach()) < 1e-12
 
 
 def test_layer_norm_follows_the_formula():

@@ -43,6 +43,11 @@ class AttendedTokens:
     h: Blocks
     updates: tuple[Update, ...] = ()
 
+    @property
+    def standardised(self) -> list[Tensor]:
+        """The tokens before any layer, block by block."""
+        return [(x - mean) / std for x, (mean, std) in zip(self.tokens, self.moments, strict=True)]
+
     def times(self, c: Float[Tensor, "*#b d k"], bias: Tensor | float = 0.0) -> list[Tensor]:
         """X c + bias, block by block."""
         sums = c.sum(dim=-2, keepdim=True)

@@ -15,6 +15,7 @@ from kernelmap.maps.base import KernelMap, MapOptions
 from kernelmap.maps.base import Normaliser as NormaliserName
 from kernelmap.maps.domain import ContextShape
 from kernelmap.maps.functions import GridFunction
+from kernelmap.maps.layernorm import NormedTokens
 from kernelmap.maps.normaliser import ContinuousNormaliser, TokenNorm
 
 
@@ -62,15 +63,21 @@ class NAO(KernelMap):
     def kernel(self, context: Context) -> Kernel:
         coordinates, h = self.geometry(context)
         rows = self.rows(coordinates, torch.cat(h)) / sqrt(self.options.dk) * self.unit
-        if self.normaliser != "continuous":
+        if self.normaliser == "array":
             q, k = self.layer_normed(context, h)
             return Kernel(join_heads(k[..., : context.y.size, :]).mT, context.y, context.x, join_heads(rows @ q))
         X = self.tokens(context, h)
+        if self.normaliser == "tokens":
+            first, *norms = [norm for norm in self.norms if isinstance(norm, TokenNorm)]
+            X = NormedTokens.of(X.standardised, h, first)
+            for projection, norm in zip(self.linear_layers, norms, strict=False):
+                X = X.attend(projection.weight.mT, projection.bias, self.options.heads, norm)
+            return self.mix(X, rows, context)
         for projection, norm in zip(self.linear_layers, self.norms, strict=False):
             X = X.attend(projection.weight.mT, projection.bias, *norm(coordinates[: len(h)]))
         return self.mix(X, rows, context)
 
-    def mix(self, X: AttendedTokens, rows: Float[Tensor, "H M n"], context: Context) -> Kernel:
+    def mix(self, X: AttendedTokens | NormedTokens, rows: Float[Tensor, "H M n"], context: Context) -> Kernel:
         """Σ_heads rows Q K_uᵀ. With fewer rows than columns of Q, from vectors: (rows X) W_Q W_Kᵀ Xᵀ."""
         weight, bias = self.linear_layers[-1].weight, self.linear_layers[-1].bias
         heads, M = rows.shape[:2]
@@ -113,9 +120,7 @@ class NAO(KernelMap):
         self, context: Context, h: list[Tensor]
     ) -> tuple[Float[Tensor, "*#b H n dk"], Float[Tensor, "*#b H n dk"]]:
         """Queries and keys of the last layer with LayerNorm, which needs the tokens themselves."""
-        first = self.tokens(context, h)
-        X = stack_blocks([(x - mean) / std for x, (mean, std) in zip(first.tokens, first.moments, strict=True)])
-        X, weights = self.norms[0](X), torch.cat(h)
+        X, weights = self.norms[0](stack_blocks(self.tokens(context, h).standardised)), torch.cat(h)
         for projection, norm in zip(self.projections, list(self.norms)[1:], strict=False):
             q, k = (split_heads(part, self.options.heads) for part in projection(X).chunk(2, dim=-1))
             X = X + norm(self.attention(q, k, weights, X).sum(dim=-3))

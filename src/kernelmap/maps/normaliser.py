@@ -31,3 +31,7 @@ class TokenNorm(nn.LayerNorm):
 
     def forward(self, input: Float[Tensor, "*#b n d"]) -> Float[Tensor, "*#b n d"]:
         return super().forward(input.mT).mT if len(self.normalized_shape) == 1 else super().forward(input)
+
+    def blocks(self, sizes: Sequence[int]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+        """Weight and bias of the tokens of each block."""
+        return self.weight.split(list(sizes)), self.bias.split(list(sizes))
