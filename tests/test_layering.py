@@ -22,7 +22,7 @@ ROOMS = [
     {"training"},
     {"discovery", "report"},
     {"plots"},
-    {"benchmarks"},
+    {"benchmarks", "reproduce"},
     {"cli"},
 ]
 FORBIDDEN_AT_IMPORT = {"matplotlib", "tensorboard", "wandb", "gradio", "dask"}

@@ -13,6 +13,7 @@ from kernelmap.cli.evaluate import evaluate
 from kernelmap.cli.generate import generate
 from kernelmap.cli.import_released import import_released
 from kernelmap.cli.models import models
+from kernelmap.cli.reproduce import reproduce
 from kernelmap.cli.train import train
 from kernelmap.errors import InputError
 from kernelmap.progress import console
@@ -24,6 +25,7 @@ COMMANDS = {
     "generate": generate,
     "train": train,
     "evaluate": evaluate,
+    "reproduce": reproduce,
     "import-released": import_released,
     "bench": bench,
     "models": models,

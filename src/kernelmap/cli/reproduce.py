@@ -1,0 +1,82 @@
+"""`kernelmap reproduce`: the paper's tables and figures, made anew."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from kernelmap.cli.options import use_threads
+from kernelmap.errors import InputError
+from kernelmap.progress import console, progress
+from kernelmap.reproduce.radial import TABLES
+from kernelmap.reproduce.rows import PaperTable
+from kernelmap.reproduce.run import make, record_path, records
+from kernelmap.reproduce.tables import HEADINGS, cells
+
+WIDTH = 150
+"""Of the tables, in characters: the paper's figures beside ours do not fit a narrow terminal."""
+
+
+def reproduce(
+    what: Annotated[Literal["table1", "table2"], tyro.conf.Positional],
+    rows: tuple[str, ...] = (),
+    epochs: int | None = None,
+    out: Path = Path("reproduction"),
+    jobs: int = 1,
+    threads: int | None = None,
+) -> None:
+    """Make a table of the paper, with its figures beside ours; interrupted, it goes on where it stopped.
+
+    Args:
+        what: the table.
+        rows: make these rows only, such as nao-302-10.
+        epochs: train for so many epochs instead of those declared; such rows are kept under names of their own.
+        out: directory of the records, one small JSON file per row, and of the models.
+        jobs: rows made at the same time, with one thread each.
+        threads: CPU threads of a single job; all by default.
+    """
+    use_threads(threads)
+    if jobs < 1 or (epochs is not None and epochs < 1):
+        raise InputError(f"jobs and epochs must be at least 1, got {jobs} and {epochs}.")
+    table = TABLES[what].select(rows)
+    names = {row.name: row if epochs is None else row.with_epochs(epochs) for row in table.rows.values()}
+    missing = [name for name, row in names.items() if not record_path(out, row).exists()]
+    if jobs == 1:
+        for name in progress(missing, "Rows"):
+            console.print(f"making {name}", highlight=False)
+            make(names[name], out)
+    else:
+        together(what, missing, epochs, out, jobs)
+    Console(width=WIDTH).print(rendered(table if epochs is None else table.with_epochs(epochs), out))
+
+
+def together(what: str, names: list[str], epochs: int | None, out: Path, jobs: int) -> None:
+    """Each row by a command of its own, so that its record names the command that makes it."""
+
+    def run(name: str) -> int:
+        command = [sys.executable, "-m", "kernelmap.cli.main", "reproduce", what, "--rows", name, "--out", str(out)]
+        command += [] if epochs is None else ["--epochs", str(epochs)]
+        return subprocess.run([*command, "--threads", "1"], stdout=subprocess.DEVNULL).returncode
+
+    with ThreadPoolExecutor(jobs) as pool:
+        codes = list(progress(pool.map(run, names), "Rows", total=len(names)))
+    failed = [name for name, code in zip(names, codes, strict=True) if code]
+    if failed:
+        raise InputError(f"these rows could not be made: {', '.join(failed)}; the messages above say why.")
+
+
+def rendered(table: PaperTable, out: Path) -> Table:
+    output = Table(title=f"{table.title}; errors in percent, {' / '.join(table.systems).upper()}")
+    for i, heading in enumerate(HEADINGS):
+        output.add_column(heading, justify="left" if i == 0 else "right")
+    for heading, block in cells(table, records(out, table.rows.values())):
+        output.add_section()
+        output.add_row(f"[bold]{heading}[/]")
+        for row in block:
+            output.add_row(*row)
+    return output

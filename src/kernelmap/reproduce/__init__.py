@@ -1,0 +1,1 @@
+"""The paper's experiments, each a declaration of rows, and what makes them."""

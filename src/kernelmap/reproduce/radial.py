@@ -1,0 +1,118 @@
+"""Tables 1 and 2 of the paper: the radial kernel problem. Printed figures are those of the paper's tables."""
+
+from dataclasses import replace
+
+from kernelmap.reproduce.rows import Block, PaperTable, Printed, Row
+
+NAO_10 = Row("nao", printed=Printed(18843, (1.48, 8.10, 221.04), (5.40, 10.02, 420.60)))
+DISCRETE_10 = Row("discrete-nao", printed=Printed(16526, (1.33, 25.81, 138.00), (29.02, 28.80, 97.14)))
+NAO_20 = Row("nao", dk=20, printed=Printed(30963, (1.33, 9.12, 211.78), (4.63, 9.14, 329.66)))
+DISCRETE_20 = Row("discrete-nao", dk=20, printed=Printed(28645, (1.35, 18.70, 99.50), (35.49, 30.81, 101.08)))
+AUTOENCODER = Row("autoencoder", printed=Printed(16424, (12.97, 1041.49, 698.72), (22.56, 136.79, 304.37)))
+
+
+def untrained(d: int) -> tuple[Row, Row]:
+    """The shipped posterior map, one set of weights for all d, and DARTR."""
+    return Row("posterior", d), Row("dartr", d)
+
+
+def fewer_pairs(d: int, batch: int, epochs: int, nao: Printed, discrete: Printed) -> Block:
+    rows = (Row("discrete-nao", d, printed=discrete), Row("nao", d, printed=nao))
+    return Block(f"d = {d}, dk = 10", (*(replace(row, batch=batch, epochs=epochs) for row in rows), *untrained(d)))
+
+
+TABLE1 = PaperTable(
+    "Table 1: radial kernels, sine setting",
+    ("id", "ood1"),
+    (
+        Block(
+            "d = 302, dk = 10",
+            (
+                DISCRETE_10,
+                Row("softmax-nao", epochs=500, printed=Printed(18843, (13.45, 66.06), (67.55, 85.80))),
+                Row("afno", epochs=1000, printed=Printed(19605, (22.62, 68.76))),
+                NAO_10,
+                Row("nao-u", epochs=2000, printed=Printed(18842, (13.68, 66.68), (20.46, 74.03))),
+                AUTOENCODER,
+                *untrained(302),
+                replace(NAO_10, variant="paper"),
+            ),
+        ),
+        Block(
+            "d = 302, dk = 5",
+            (
+                Row("discrete-nao", dk=5, printed=Printed(10465, (1.63, 15.80), (33.21, 30.39))),
+                Row("nao", dk=5, printed=Printed(12783, (2.34, 9.23), (6.87, 14.62))),
+            ),
+        ),
+        Block("d = 302, dk = 20", (DISCRETE_20, NAO_20)),
+        fewer_pairs(
+            100, 28, 3000, Printed(10763, (1.07, 6.35), (7.41, 17.02)), Printed(8446, (1.73, 14.92), (34.52, 35.20))
+        ),
+        fewer_pairs(
+            50, 35, 3000, Printed(8763, (1.56, 7.19), (15.95, 29.47)), Printed(6446, (2.29, 10.31), (41.80, 45.30))
+        ),
+        fewer_pairs(
+            30, 49, 2000, Printed(7963, (2.94, 8.04), (22.65, 33.77)), Printed(5646, (5.60, 11.31), (58.24, 64.23))
+        ),
+    ),
+)
+
+TABLE2 = PaperTable(
+    "Table 2: radial kernels, training settings, d = 302",
+    ("id", "ood1", "ood2"),
+    (
+        Block(
+            "sine only: 7 systems, 105 contexts",
+            (
+                DISCRETE_10,
+                NAO_10,
+                DISCRETE_20,
+                NAO_20,
+                Row("discrete-nao", dk=40, printed=Printed(52886, (1.30, 31.37, 49.83), (38.89, 30.02, 129.84))),
+                Row("nao", dk=40, printed=Printed(55203, (0.67, 7.34, 234.43), (4.03, 12.16, 1062.3))),
+                AUTOENCODER,
+            ),
+        ),
+        Block(
+            "sine, cosine and polynomial: 21 systems, 315 contexts",
+            tuple(
+                replace(row, setting="diverse", batch=21)
+                for row in (
+                    Row("discrete-nao", printed=Printed(16526, (2.27, 13.02, 11.50), (10.41, 30.79, 77.80))),
+                    Row("nao", printed=Printed(18843, (2.34, 14.37, 10.05), (7.26, 28.23, 94.38))),
+                    Row("discrete-nao", dk=20, printed=Printed(28645, (1.60, 6.03, 19.73), (21.83, 21.29, 18.97))),
+                    Row("nao", dk=20, printed=Printed(30963, (1.64, 3.25, 3.58), (5.45, 8.87, 15.82))),
+                    Row("discrete-nao", dk=40, printed=Printed(52886, (1.45, 5.49, 18.26), (20.07, 19.46, 18.44))),
+                    Row("nao", dk=40, printed=Printed(55203, (1.54, 3.09, 7.69), (5.04, 6.92, 10.48))),
+                    Row("autoencoder", dk=31, printed=Printed(56486, (12.67, 341.96, 211.61), (27.06, 52.43, 128.08))),
+                )
+            )
+            + untrained(302),
+        ),
+        Block(
+            "single task: one system, 105 contexts",
+            tuple(
+                replace(row, setting="single", epochs=1500)
+                for row in (
+                    Row("nao", printed=Printed(18843, (104.49, 104.37, 56.64), (100.31, 100.00, 94.98))),
+                    Row("nao", dk=20, printed=Printed(30963, (116.89, 105.52, 85.40), (99.02, 99.55, 98.37))),
+                    Row("nao", dk=40, printed=Printed(55203, (111.33, 104.12, 76.78), (101.61, 100.33, 95.90))),
+                )
+            ),
+        ),
+        Block(
+            "fewer samples: 21 systems, 105 contexts",
+            tuple(
+                replace(row, setting="fewer", batch=21)
+                for row in (
+                    Row("nao", printed=Printed(18843, (4.23, 15.34, 11.13), (10.11, 25.23, 97.63))),
+                    Row("nao", dk=20, printed=Printed(30963, (4.15, 10.15, 9.59), (8.84, 23.08, 20.05))),
+                    Row("nao", dk=40, printed=Printed(55203, (3.69, 11.67, 6.08), (9.19, 24.04, 25.58))),
+                )
+            ),
+        ),
+    ),
+)
+
+TABLES = {"table1": TABLE1, "table2": TABLE2}

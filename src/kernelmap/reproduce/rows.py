@@ -1,0 +1,105 @@
+"""A row of one of the paper's tables: what is trained or estimated, how, and what the paper prints for it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from kernelmap.errors import InputError
+from kernelmap.maps import MapName, MapOptions
+from kernelmap.problems.radial import Setting, Variant
+from kernelmap.training.recipe import Recipe
+
+SYSTEMS = ("id", "ood1", "ood2")
+
+
+@dataclass(frozen=True)
+class Printed:
+    """The paper's figures, in percent, as far as it prints them: of ID, OOD1 and OOD2."""
+
+    parameters: int
+    operator: tuple[float, ...]
+    kernel: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model on one setting.
+
+    Attributes:
+        map: a kernel map to train, the shipped posterior map, or the classical estimator DARTR.
+        epochs, batch: of the training; contexts per step are whole draws, all systems of each.
+        shortened: made with other epochs than declared.
+    """
+
+    map: MapName | Literal["dartr"]
+    d: int = 302
+    dk: int = 10
+    setting: Setting = "sine"
+    variant: Variant = "released"
+    epochs: int = 4000
+    batch: int = 7
+    printed: Printed | None = None
+    shortened: bool = False
+
+    @property
+    def name(self) -> str:
+        """Such as nao-302-10 or nao-302-20-diverse: of one training run, wherever it is printed."""
+        parts = [self.map.removesuffix("-nao"), str(self.d)]
+        if self.trained:
+            parts += [str(self.dk), *[self.setting] * (self.setting != "sine")]
+        parts += ["paper"] * (self.variant == "paper")
+        return "-".join(parts + [f"{self.epochs}-epochs"] * self.shortened)
+
+    @property
+    def trained(self) -> bool:
+        """Whether this row has a model of its own."""
+        return self.map not in ("dartr", "posterior")
+
+    @property
+    def options(self) -> MapOptions:
+        return MapOptions(dk=self.dk)
+
+    @property
+    def recipe(self) -> Recipe:
+        return Recipe(epochs=self.epochs, batch=self.batch, lr=3e-3, schedule="one-cycle", every=min(20, self.epochs))
+
+    def with_epochs(self, epochs: int) -> "Row":
+        return replace(self, epochs=epochs, shortened=True) if self.trained and epochs != self.epochs else self
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows that stand together under one heading."""
+
+    heading: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table of the paper: its blocks, and the test systems it has columns for."""
+
+    title: str
+    systems: tuple[str, ...]
+    blocks: tuple[Block, ...]
+
+    @property
+    def rows(self) -> dict[str, Row]:
+        return {row.name: row for block in self.blocks for row in block.rows}
+
+    def select(self, names: tuple[str, ...]) -> "PaperTable":
+        """With these rows only; with all, if none is named."""
+        unknown = sorted(set(names) - set(self.rows))
+        if unknown:
+            raise InputError(f"there is no row {', '.join(unknown)}; there are {', '.join(self.rows)}.")
+        return self._each(lambda row: row if not names or row.name in names else None)
+
+    def with_epochs(self, epochs: int) -> "PaperTable":
+        return self._each(lambda row: row.with_epochs(epochs))
+
+    def _each(self, change: Callable[[Row], Row | None]) -> "PaperTable":
+        blocks = [
+            replace(block, rows=tuple(new for row in block.rows if (new := change(row)) is not None))
+            for block in self.blocks
+        ]
+        return replace(self, blocks=tuple(block for block in blocks if block.rows))

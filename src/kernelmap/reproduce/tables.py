@@ -1,0 +1,61 @@
+"""The paper's tables from the records of their rows, with the paper's figures beside ours."""
+
+from typing import Any
+
+from kernelmap.reproduce.rows import PaperTable, Row
+
+LABELS = {
+    "nao": "NAO",
+    "discrete-nao": "Discrete-NAO",
+    "softmax-nao": "Softmax-NAO",
+    "nao-u": "NAO-u",
+    "afno": "AFNO",
+    "autoencoder": "Autoencoder",
+    "posterior": "posterior (ours)",
+    "dartr": "DARTR",
+}
+HEADINGS = (
+    "model",
+    "parameters",
+    "f, context",
+    "paper",
+    "f, held out",
+    "kernel, pooled",
+    "paper",
+    "kernel, each",
+    "minutes",
+)
+MISSING = "-"
+
+
+def cells(table: PaperTable, records: dict[str, dict[str, Any]]) -> list[tuple[str, list[list[str]]]]:
+    """Block by block, the cells of each row under `HEADINGS`; errors in percent, one per test system."""
+    return [
+        (block.heading, [row_cells(row, table.systems, records.get(row.name)) for row in block.rows])
+        for block in table.blocks
+    ]
+
+
+def row_cells(row: Row, systems: tuple[str, ...], record: dict[str, Any] | None) -> list[str]:
+    label = LABELS[row.map] + (f", dk = {row.dk}" if row.trained and row.dk != 10 else "")
+    label += " (as the paper's text)" if row.variant == "paper" else ""
+    printed = (
+        (None, (), ()) if row.printed is None else (row.printed.parameters, row.printed.operator, row.printed.kernel)
+    )
+    paper = [percent(values[: len(systems)]) for values in printed[1:]]
+    if record is None:
+        return [label, counts(None, printed[0]), MISSING, paper[0], MISSING, MISSING, paper[1], MISSING, MISSING]
+    keys = ("operator_error_context", "operator_error_heldout", "kernel_error_pooled", "kernel_error")
+    ours = [percent([100 * record["systems"][name][key] for name in systems]) for key in keys]
+    minutes = f"{record['seconds'] / 60:.1f}" if "seconds" in record else MISSING
+    size = counts(record["parameters"], printed[0])
+    return [label, size, ours[0], paper[0], ours[1], ours[2], paper[1], ours[3], minutes]
+
+
+def percent(values: Any) -> str:
+    return " / ".join(f"{value:.2f}" if value < 100 else f"{value:.0f}" for value in values) or MISSING
+
+
+def counts(ours: int | None, paper: int | None) -> str:
+    own = f"{ours}" if ours else MISSING
+    return own if paper in (None, ours) else f"{own} ({paper})"
