@@ -2,39 +2,45 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
+from rich import print
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from kernelmap.cli.options import use_threads
 from kernelmap.errors import InputError
+from kernelmap.files import write_json
 from kernelmap.progress import console, progress
+from kernelmap.reproduce.figures import figure_kernels
 from kernelmap.reproduce.radial import TABLES
+from kernelmap.reproduce.resolution import cross_resolution
 from kernelmap.reproduce.rows import PaperTable
 from kernelmap.reproduce.run import make, record_path, records
-from kernelmap.reproduce.tables import HEADINGS, cells
+from kernelmap.reproduce.tables import HEADINGS, RESOLUTION_HEADINGS, Blocks, cells, resolution_cells
 
 WIDTH = 150
 """Of the tables, in characters: the paper's figures beside ours do not fit a narrow terminal."""
 
 
 def reproduce(
-    what: Annotated[Literal["table1", "table2"], tyro.conf.Positional],
+    what: Annotated[Literal["table1", "table2", "figure-kernels", "cross-resolution"], tyro.conf.Positional],
     rows: tuple[str, ...] = (),
     epochs: int | None = None,
     out: Path = Path("reproduction"),
     jobs: int = 1,
     threads: int | None = None,
 ) -> None:
-    """Make a table of the paper, with its figures beside ours; interrupted, it goes on where it stopped.
+    """Make a table or figure of the paper, with its values beside ours; interrupted, it goes on where it stopped.
 
     Args:
-        what: the table.
-        rows: make these rows only, such as nao-302-10.
+        what: table1, table2, figure-kernels or cross-resolution (d = 302 to 30 at twice the spacing).
+        rows: of a table, make these rows only, such as nao-302-10.
         epochs: train for so many epochs instead of those declared; such rows are kept under names of their own.
         out: directory of the records, one small JSON file per row, and of the models.
         jobs: rows made at the same time, with one thread each.
@@ -43,6 +49,10 @@ def reproduce(
     use_threads(threads)
     if jobs < 1 or (epochs is not None and epochs < 1):
         raise InputError(f"jobs and epochs must be at least 1, got {jobs} and {epochs}.")
+    if what not in TABLES:
+        if rows or epochs is not None or jobs > 1:
+            raise InputError(f"--rows, --epochs and --jobs belong to tables; make those before {what}.")
+        return figure(what, out)
     table = TABLES[what].select(rows)
     names = {row.name: row if epochs is None else row.with_epochs(epochs) for row in table.rows.values()}
     missing = [name for name, row in names.items() if not record_path(out, row).exists()]
@@ -53,6 +63,16 @@ def reproduce(
     else:
         together(what, missing, epochs, out, jobs)
     Console(width=WIDTH).print(rendered(table if epochs is None else table.with_epochs(epochs), out))
+
+
+def figure(what: str, out: Path) -> None:
+    """Models that are missing are trained first."""
+    if what == "figure-kernels":
+        print(f"figure in {escape(str(figure_kernels(out)))}")
+        return
+    made = cross_resolution(out)
+    write_json(out / "cross-resolution.json", made)
+    Console(width=WIDTH).print(grid(RESOLUTION_HEADINGS, [("", resolution_cells(made))], "Kernel errors in percent"))
 
 
 def together(what: str, names: list[str], epochs: int | None, out: Path, jobs: int) -> None:
@@ -71,12 +91,18 @@ def together(what: str, names: list[str], epochs: int | None, out: Path, jobs: i
 
 
 def rendered(table: PaperTable, out: Path) -> Table:
-    output = Table(title=f"{table.title}; errors in percent, {' / '.join(table.systems).upper()}")
-    for i, heading in enumerate(HEADINGS):
+    title = f"{table.title}; errors in percent, {' / '.join(table.systems).upper()}"
+    return grid(HEADINGS, cells(table, records(out, table.rows.values())), title)
+
+
+def grid(headings: Sequence[str], blocks: Blocks, title: str) -> Table:
+    output = Table(title=title)
+    for i, heading in enumerate(headings):
         output.add_column(heading, justify="left" if i == 0 else "right")
-    for heading, block in cells(table, records(out, table.rows.values())):
+    for heading, rows in blocks:
         output.add_section()
-        output.add_row(f"[bold]{heading}[/]")
-        for row in block:
+        if heading:
+            output.add_row(f"[bold]{heading}[/]")
+        for row in rows:
             output.add_row(*row)
     return output

@@ -25,10 +25,14 @@ HEADINGS = (
     "kernel, each",
     "minutes",
 )
+RESOLUTION_HEADINGS = ("model", "system", "spacing", "kernel, pooled", "kernel, each", "f, held out")
 MISSING = "-"
 
+Blocks = list[tuple[str, list[list[str]]]]
+"""Headings, each with the cells of its rows."""
 
-def cells(table: PaperTable, records: dict[str, dict[str, Any]]) -> list[tuple[str, list[list[str]]]]:
+
+def cells(table: PaperTable, records: dict[str, dict[str, Any]]) -> Blocks:
     """Block by block, the cells of each row under `HEADINGS`; errors in percent, one per test system."""
     return [
         (block.heading, [row_cells(row, table.systems, records.get(row.name)) for row in block.rows])
@@ -59,3 +63,14 @@ def percent(values: Any) -> str:
 def counts(ours: int | None, paper: int | None) -> str:
     own = f"{ours}" if ours else MISSING
     return own if paper in (None, ours) else f"{own} ({paper})"
+
+
+def resolution_cells(made: dict[str, Any]) -> list[list[str]]:
+    """Under `RESOLUTION_HEADINGS`."""
+    keys = ("kernel_error_pooled", "kernel_error", "operator_error_heldout")
+    return [
+        [name, system, label, *(percent([100 * errors[system][key]]) for key in keys)]
+        for name, spacings in made["results"].items()
+        for system in ("id", "ood1")
+        for label, errors in spacings.items()
+    ]
