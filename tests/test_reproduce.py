@@ -1,0 +1,133 @@
+"""The paper's tables as declarations: complete, of the printed sizes, resumable, beside the paper's figures."""
+
+import json
+
+import pytest
+import torch
+
+from kernelmap.context import Context
+from kernelmap.grids import point, radii
+from kernelmap.maps import ContextShape
+from kernelmap.model import build
+from kernelmap.problems.radial import radial
+from kernelmap.reproduce.radial import TABLE1, TABLE2, TABLES
+from kernelmap.reproduce.resolution import coarser_radii
+from kernelmap.reproduce.run import estimate_by_dartr
+from kernelmap.reproduce.tables import HEADINGS, cells, percent
+
+
+def test_every_row_of_the_paper_is_declared():
+    """16 rows of Table 1 and 20 of Table 2 in the paper; ours are more."""
+    printed = {
+        name: [row for row in t.rows.values() if row.printed and row.variant == "released"]
+        for name, t in TABLES.items()
+    }
+    assert {name: len(rows) for name, rows in printed.items()} == {"table1": 16, "table2": 20}
+    for table in TABLES.values():
+        for row in table.rows.values():
+            if row.printed:
+                assert len(row.printed.operator) >= len(table.systems)
+                assert len(row.printed.kernel) >= len(table.systems) or row.map == "afno"
+    assert {row.d for row in TABLE1.rows.values() if row.map == "posterior"} == {302, 100, 50, 30}
+    assert TABLE1.rows["nao-302-10"] == TABLE2.rows["nao-302-10"]
+
+
+@pytest.mark.parametrize("name", sorted({n for t in TABLES.values() for n, r in t.rows.items() if r.trained}))
+def test_sizes_are_the_printed_ones(name):
+    """NAO here trains three scalars more (one in NAO-u), as docs/maps.md says; the paper's Discrete-NAO are off by one
+    where dk is not 10; AFNO and Autoencoder come close."""
+    row = (TABLE1.rows | TABLE2.rows)[name]
+    assert row.printed is not None
+    N, d = 880, row.d
+    context = Context(torch.zeros(N, d).double(), torch.zeros(1, d).double(), radii(0.0125, N), point())
+    count = build(row.map, ContextShape.of(context), row.options).parameter_count
+    extra = {"nao": 3, "softmax-nao": 3, "nao-u": 1, "discrete-nao": 0}
+    if row.map in extra:
+        assert abs(count - extra[row.map] - row.printed.parameters) <= 1
+    else:
+        assert abs(count - row.printed.parameters) < 0.015 * row.printed.parameters
+
+
+def test_a_short_row(kernelmap, tmp_path):
+    """One epoch of a row, and an estimate that needs no training; made once, then read."""
+    command = ("reproduce", "table1", "--rows", "nao-302-10", "posterior-302", "--epochs", 1, "--out", tmp_path)
+    code, out, err = kernelmap(*command)
+    assert code == 0, err
+    assert "1.48 / 8.10" in out
+    assert "posterior" in out
+    record = json.loads((tmp_path / "nao-302-10-1-epochs.json").read_text())
+    assert record["recipe"]["epochs"] == 1
+    assert record["parameters"] == 18846
+    assert {"command", "commit", "seconds", "curve"} <= set(record)
+    posterior = json.loads((tmp_path / "posterior-302.json").read_text())["systems"]
+    assert posterior["id"]["kernel_error"] < 0.032
+    before = {path.name: path.stat().st_mtime_ns for path in tmp_path.glob("*.json")}
+    assert kernelmap(*command)[1] == out
+    assert before == {path.name: path.stat().st_mtime_ns for path in tmp_path.glob("*.json")}
+
+
+def test_rows_at_the_same_time(kernelmap, tmp_path):
+    code, _, err = kernelmap(
+        "reproduce",
+        "table1",
+        "--rows",
+        "autoencoder-302-10",
+        "nao-u-302-10",
+        "--epochs",
+        1,
+        "--jobs",
+        2,
+        "--out",
+        tmp_path,
+    )
+    assert code == 0, err
+    assert sorted(path.stem for path in tmp_path.glob("*.json")) == [
+        "autoencoder-302-10-1-epochs",
+        "nao-u-302-10-1-epochs",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("table1", "--rows", "nao-303-10"), "no row nao-303-10; there are discrete-302-10"),
+        (("table1", "--epochs", "0"), "at least 1"),
+        (("table2", "--jobs", "0"), "at least 1"),
+        (("figure-kernels", "--rows", "nao-302-10"), "belong to tables"),
+    ],
+)
+def test_bad_requests(kernelmap, tmp_path, arguments, message):
+    code, _, err = kernelmap("reproduce", *arguments, "--out", tmp_path)
+    assert code == 2
+    assert message in err
+
+
+def test_missing_rows_leave_their_cells_empty():
+    blocks = cells(TABLE2, {})
+    assert sum(len(rows) for _, rows in blocks) == 22
+    for _, rows in blocks:
+        for row in rows:
+            assert len(row) == len(HEADINGS)
+            assert row[2] == "-"
+    assert percent([1.234, 123.4]) == "1.23 / 123"
+
+
+def test_dartr_of_a_batch_is_dartr_of_each():
+    test = radial("sine", dx=0.1).test
+    draws = torch.arange(40).reshape(2, 20)
+    batch = test.batch(draws, torch.tensor([0, 2]))
+    values = estimate_by_dartr(batch).kernel.values
+    assert values.shape == (2, 2, 1, test.y.size)
+    alone = estimate_by_dartr(test.batch(draws[1:], torch.tensor([2]))).kernel.values
+    torch.testing.assert_close(values[1, 1], alone[0, 0])
+
+
+def test_coarser_radii_integrate_the_same():
+    """Every second radius with twice the weight: a smooth response changes little."""
+    test = radial("sine").test
+    coarse = coarser_radii(test)
+    assert test.kernels is not None
+    assert coarse.kernels is not None
+    fine = (test.kernels[2] * test.y.weights) @ test.u[0].mT
+    rough = (coarse.kernels[2] * coarse.y.weights) @ coarse.u[0].mT
+    assert float((fine - rough).norm() / fine.norm()) < 0.02
