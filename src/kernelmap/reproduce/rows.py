@@ -36,7 +36,7 @@ class Row:
     dk: int = 10
     setting: Setting = "sine"
     variant: Variant = "released"
-    epochs: int = 4000
+    epochs: int = 3000
     batch: int = 7
     printed: Printed | None = None
     shortened: bool = False
