@@ -10,7 +10,7 @@ from examples import CONTEXTS, radial_context
 from kernelmap import grids
 from kernelmap.context import Context
 from kernelmap.errors import InputError
-from kernelmap.maps import MAPS, NAO, ContextShape, KernelMap, MapOptions
+from kernelmap.maps import MAPS, NAO, ContextShape, KernelMap, MapOptions, functions
 from kernelmap.metrics import relative_difference
 
 TIED_TO_GRID = {"discrete-nao"}
@@ -177,12 +177,45 @@ def test_sizes_within_two_percent_of_the_papers(name, paper):
     assert abs(model.parameter_count / paper - 1) < 0.02
 
 
-def test_darcy_count_with_layer_norm_over_the_array():
-    context = CONTEXTS["square"](n=21, d=50, batch=())
-    assert build("nao", context, MapOptions(dk=40, normaliser="array")).parameter_count == 189234
+@pytest.mark.parametrize(
+    ("name", "d", "options", "expected"),
+    [
+        ("nao", 50, MapOptions(dk=40, normaliser="array"), 189234),
+        ("nao", 20, MapOptions(dk=20, normaliser="array", hidden=(64, 128)), 89778),
+        ("discrete-nao", 50, MapOptions(dk=40, normaliser="array"), 662163),
+    ],
+)
+def test_darcy_counts_with_layer_norm_over_the_array(name, d, options, expected):
+    assert build(name, CONTEXTS["square"](n=21, d=d, batch=()), options).parameter_count == expected
 
 
-@pytest.mark.parametrize("options", [{"dk": 0}, {"layers": 0}, {"heads": 0}])
+@pytest.mark.parametrize("kind", ["square", "vector"])
+def test_functions_of_two_points_in_blocks(kind, monkeypatch):
+    """The same values and gradients when a block holds a few rows only."""
+    context = CONTEXTS[kind](batch=(2,))
+    model = build("nao", context, MapOptions(dk=3, heads=2))
+    whole = model(context).values
+    gradient = torch.autograd.grad(whole.square().sum(), list(model.parameters()))
+    monkeypatch.setattr(functions, "BLOCK", 3 * context.y.size)
+    blocks = model(context).values
+    torch.testing.assert_close(blocks, whole)
+    torch.testing.assert_close(torch.autograd.grad(blocks.square().sum(), list(model.parameters())), gradient)
+
+
+@pytest.mark.parametrize("kind", ["square", "vector"])
+def test_low_rank_functions_of_two_points(kind):
+    """Their integrals are those of the matrix they stand for, and the map still takes other grids."""
+    context = CONTEXTS[kind](batch=())
+    model = build("nao", context, MapOptions(dk=3, heads=2, rank=4))
+    assert isinstance(model, NAO)
+    assert isinstance(model.w_u, functions.LowRankFunction)
+    (y, x), h = model.geometry(context)
+    q = torch.randn(2, sum(len(part) for part in h), 3).double()
+    torch.testing.assert_close(model.mixed((y, x), torch.cat(h), q), model.rows((y, x), torch.cat(h)) @ q)
+    assert torch.linalg.matrix_rank(model.w_u(x, y)[0]) <= 4
+
+
+@pytest.mark.parametrize("options", [{"dk": 0}, {"layers": 0}, {"heads": 0}, {"rank": 0}, {"hidden": (0, 1)}])
 def test_options_must_be_positive(options):
     with pytest.raises(InputError, match="at least 1"):
         MapOptions(**options)

@@ -55,7 +55,8 @@ def load_model(name: Path | str) -> tuple[KernelMap, dict[str, Any]]:
         found = config.get("format") if isinstance(config, dict) else "none"
         raise InputError(f"{directory / 'config.json'} is of format {found}, this version reads format {FORMAT}.")
     try:
-        options = map_kind(config["map"]).Options(**config["options"])
+        values = {name: tuple(v) if isinstance(v, list) else v for name, v in config["options"].items()}
+        options = map_kind(config["map"]).Options(**values)
         model, about = build(config["map"], ContextShape.from_json(config["shape"]), options), config["about"]
     except (KeyError, TypeError) as error:
         raise InputError(f"{directory / 'config.json'} does not describe a model of this version ({error}).") from error

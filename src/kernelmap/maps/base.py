@@ -24,16 +24,22 @@ class MapOptions:
         heads: attention heads, each with its own normaliser and its own part of the kernel.
         normaliser: `continuous` (functions of position), or LayerNorm over `tokens` or the whole `array`; the map's own
             choice by default.
+        hidden: widths of the hidden layers of NAO's functions of position.
+        rank: terms a(x) b(z) of NAO's functions of two positions, which then cost as much as the grid is long; by
+            default they are networks of (x, z).
     """
 
     dk: int = 10
     layers: int = 2
     heads: int = 1
     normaliser: Normaliser | None = None
+    hidden: tuple[int, int] = (32, 64)
+    rank: int | None = None
 
     def __post_init__(self) -> None:
-        if min(self.dk, self.layers, self.heads) < 1:
-            raise InputError(f"dk, layers and heads must be at least 1, got {self.dk}, {self.layers}, {self.heads}.")
+        sizes = (self.dk, self.layers, self.heads, *self.hidden, 1 if self.rank is None else self.rank)
+        if min(sizes) < 1:
+            raise InputError(f"dk, layers, heads, hidden widths and rank must be at least 1, got {sizes}.")
 
 
 class KernelMap(nn.Module):

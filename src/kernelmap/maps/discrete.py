@@ -23,6 +23,16 @@ class DiscreteNAO(NAO):
         self.matrix = nn.Parameter(torch.empty(self.options.heads, self.shape.M, n).uniform_(-(n**-0.5), n**-0.5))
         self.bias = nn.Parameter(torch.zeros(self.shape.M))
 
+    @property
+    def last_norm(self) -> bool:
+        """The paper's counts in two dimensions, where LayerNorm is over the whole array, have a third one."""
+        return self.normaliser == "array"
+
+    def mixed(
+        self, coordinates: tuple[Tensor, Tensor], h: Float[Tensor, " n"], q: Float[Tensor, "*#b H n dk"]
+    ) -> Float[Tensor, "*#b H M dk"]:
+        return self.matrix @ q
+
     def rows(self, coordinates: tuple[Tensor, Tensor], h: Float[Tensor, " n"]) -> Float[Tensor, "H M n"]:
         return self.matrix
 

@@ -13,8 +13,8 @@ from kernelmap.kernel import Kernel
 from kernelmap.maps.attention import AttendedTokens, join_heads, split_heads, stack_blocks
 from kernelmap.maps.base import KernelMap, MapOptions
 from kernelmap.maps.base import Normaliser as NormaliserName
-from kernelmap.maps.domain import ContextShape
-from kernelmap.maps.functions import GridFunction
+from kernelmap.maps.domain import ContextShape, Domain
+from kernelmap.maps.functions import GridFunction, LowRankFunction
 from kernelmap.maps.layernorm import NormedTokens
 from kernelmap.maps.normaliser import ContinuousNormaliser, TokenNorm
 
@@ -43,13 +43,26 @@ class NAO(KernelMap):
             norms = [ContinuousNormaliser(domains, options.heads) for _ in range(options.layers - 1)]
         else:
             size = shape.N + (shape.M if self.uses_f else 0)
-            norms = [TokenNorm(size, shape.d if self.normaliser == "array" else None) for _ in range(options.layers)]
+            pairs = shape.d if self.normaliser == "array" else None
+            norms = [TokenNorm(size, pairs) for _ in range(options.layers + self.last_norm)]
         self.norms = nn.ModuleList(norms)
         self.build_mixer()
 
+    @property
+    def last_norm(self) -> bool:
+        """Whether LayerNorm is applied once more, before the last layer."""
+        return False
+
     def build_mixer(self) -> None:
-        self.w_u = GridFunction((self.shape.x, self.shape.y), self.options.heads)
-        self.w_f = GridFunction((self.shape.x, self.shape.x), self.options.heads) if self.uses_f else None
+        self.w_u = self.function(self.shape.x, self.shape.y)
+        self.w_f = self.function(self.shape.x, self.shape.x) if self.uses_f else None
+
+    def function(self, x: Domain, z: Domain) -> GridFunction | LowRankFunction:
+        """A function of two points."""
+        heads, rank, hidden = self.options.heads, self.options.rank, self.options.hidden
+        if rank is None or x.is_point:
+            return GridFunction((x, z), heads, hidden)
+        return LowRankFunction((x, z), heads, rank, hidden)
 
     def rows(self, coordinates: tuple[Tensor, Tensor], h: Float[Tensor, " n"]) -> Float[Tensor, "H M n"]:
         """[W_u W_f] on the grids, times the weights of the integrals over z."""
@@ -60,31 +73,49 @@ class NAO(KernelMap):
         f = self.w_f(x, x)
         return torch.cat([u, f if self.shape.x.is_point else f * h[u.shape[-1] :]], dim=-1)
 
+    def mixed(
+        self, coordinates: tuple[Tensor, Tensor], h: Float[Tensor, " n"], q: Float[Tensor, "*#b H n dk"]
+    ) -> Float[Tensor, "*#b H M dk"]:
+        """[W_u W_f] diag(h) Q, without the matrix."""
+        y, x = coordinates
+        size = len(y) * self.shape.y.components
+        weighted = h[:, None] * q
+        left = self.w_u.integrate(x, y, weighted[..., :size, :])
+        if self.w_f is None:
+            return left
+        return left + self.w_f.integrate(x, x, (q if self.shape.x.is_point else weighted)[..., size:, :])
+
     def kernel(self, context: Context) -> Kernel:
         coordinates, h = self.geometry(context)
-        rows = self.rows(coordinates, torch.cat(h)) / sqrt(self.options.dk) * self.unit
         if self.normaliser == "array":
             q, k = self.layer_normed(context, h)
-            return Kernel(join_heads(k[..., : context.y.size, :]).mT, context.y, context.x, join_heads(rows @ q))
+            return self.from_queries(context, q, join_heads(k))
         X = self.tokens(context, h)
         if self.normaliser == "tokens":
             first, *norms = [norm for norm in self.norms if isinstance(norm, TokenNorm)]
             X = NormedTokens.of(X.standardised, h, first)
             for projection, norm in zip(self.linear_layers, norms, strict=False):
                 X = X.attend(projection.weight.mT, projection.bias, self.options.heads, norm)
-            return self.mix(X, rows, context)
+            return self.mix(X, context)
         for projection, norm in zip(self.linear_layers, self.norms, strict=False):
             X = X.attend(projection.weight.mT, projection.bias, *norm(coordinates[: len(h)]))
-        return self.mix(X, rows, context)
+        return self.mix(X, context)
 
-    def mix(self, X: AttendedTokens | NormedTokens, rows: Float[Tensor, "H M n"], context: Context) -> Kernel:
+    def from_queries(self, context: Context, q: Float[Tensor, "*#b H n dk"], k: Float[Tensor, "*#b n Hdk"]) -> Kernel:
+        """Σ_heads rows Q K_uᵀ, as factors."""
+        coordinates, h = self.geometry(context)
+        left = join_heads(self.mixed(coordinates, torch.cat(h), q)) * (self.unit / sqrt(self.options.dk))
+        return Kernel(k[..., : context.y.size, :].mT, context.y, context.x, left)
+
+    def mix(self, X: AttendedTokens | NormedTokens, context: Context) -> Kernel:
         """Σ_heads rows Q K_uᵀ. With fewer rows than columns of Q, from vectors: (rows X) W_Q W_Kᵀ Xᵀ."""
         weight, bias = self.linear_layers[-1].weight, self.linear_layers[-1].bias
-        heads, M = rows.shape[:2]
+        heads, M = self.options.heads, context.x.size
         if weight.shape[0] // 2 < M:
             q, k = (stack_blocks(X.times(weight.mT)) + bias).chunk(2, dim=-1)
-            left = join_heads(rows @ split_heads(q, heads))
-            return Kernel(k[..., : context.y.size, :].mT, context.y, context.x, left)
+            return self.from_queries(context, split_heads(q, heads), k)
+        coordinates, h = self.geometry(context)
+        rows = self.rows(coordinates, torch.cat(h)) / sqrt(self.options.dk) * self.unit
         w_q, w_k = weight.unflatten(0, (2, heads, -1))
         b_q, b_k = bias.unflatten(0, (2, heads, -1))
         sizes = [len(part) for part in X.h]
@@ -120,10 +151,12 @@ class NAO(KernelMap):
         self, context: Context, h: list[Tensor]
     ) -> tuple[Float[Tensor, "*#b H n dk"], Float[Tensor, "*#b H n dk"]]:
         """Queries and keys of the last layer with LayerNorm, which needs the tokens themselves."""
-        X, weights = self.norms[0](stack_blocks(self.tokens(context, h).standardised)), torch.cat(h)
-        for projection, norm in zip(self.projections, list(self.norms)[1:], strict=False):
+        first, *norms = self.norms
+        X, weights = first(stack_blocks(self.tokens(context, h).standardised)), torch.cat(h)
+        for projection, norm in zip(self.linear_layers[:-1], norms, strict=False):
             q, k = (split_heads(part, self.options.heads) for part in projection(X).chunk(2, dim=-1))
             X = X + norm(self.attention(q, k, weights, X).sum(dim=-3))
+        X = norms[-1](X) if self.last_norm else X
         q, k = self.projections[-1](X).chunk(2, dim=-1)
         return split_heads(q, self.options.heads), split_heads(k, self.options.heads)
 
