@@ -9,8 +9,14 @@ import json
 import re
 from pathlib import Path
 
+from kernelmap.reproduce.claims import claims as paper_claims
+from kernelmap.reproduce.radial import TABLES as PAPER_TABLES
+from kernelmap.reproduce.run import records
+from kernelmap.reproduce.tables import HEADINGS, RESOLUTION_HEADINGS, cells, resolution_cells
+
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "experiments" / "results"
+PAPER = RESULTS / "paper"
 
 
 def shipped() -> str:
@@ -115,6 +121,28 @@ def recipes() -> str:
     return _table(["recipe", "epochs", "minutes", "f, context", "f, held out", "kernel", "kernel, pooled"], rows)
 
 
+def paper_table(name: str) -> str:
+    """A table of the paper; the blocks' headings stand in rows of their own."""
+    table = PAPER_TABLES[name]
+    rows = []
+    for heading, block in cells(table, records(PAPER, table.rows.values())):
+        rows.append([f"**{heading}**", *[""] * (len(HEADINGS) - 1)])
+        rows += block
+    return _table(list(HEADINGS), rows)
+
+
+def resolution() -> str:
+    path = PAPER / "cross-resolution.json"
+    return _table(list(RESOLUTION_HEADINGS), resolution_cells(_read(path)) if path.exists() else [])
+
+
+def claims() -> str:
+    found = {name: record for t in PAPER_TABLES.values() for name, record in records(PAPER, t.rows.values()).items()}
+    path = PAPER / "cross-resolution.json"
+    rows = paper_claims(found, _read(path) if path.exists() else None)
+    return _table(["claim", "measured here", "holds"], [list(row) for row in rows])
+
+
 TABLES = {
     "kernels": ("README.md", kernels),
     "shipped": ("README.md", shipped),
@@ -126,6 +154,10 @@ TABLES = {
     "grids": ("docs/radial.md", grids),
     "nao-mean": ("docs/radial.md", nao_mean),
     "speed": ("docs/radial.md", speed),
+    "table1": ("docs/paper.md", lambda: paper_table("table1")),
+    "table2": ("docs/paper.md", lambda: paper_table("table2")),
+    "resolution": ("docs/paper.md", resolution),
+    "claims": ("docs/paper.md", claims),
 }
 
 
