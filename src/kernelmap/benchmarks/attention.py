@@ -33,19 +33,19 @@ def measure(n: int, batch: int, dtype: str, against_textbook: bool, repeats: int
     grid = grids.radii(11 / n, n)
     context = Context(torch.randn(batch, n, D, dtype=kind), torch.randn(batch, 1, D, dtype=kind), grid, grids.point())
     model = NAO(ContextShape.of(context), MapOptions(dk=DK)).to(kind)
-    ours, f, gradients = _fastest(lambda: model(context).apply(context.U), model, context, repeats)
+    ours, f, gradients = fastest_step(lambda: model(context).apply(context.U), model, context, repeats)
     case = {"n": n, "d": D, "dk": DK, "batch": batch, "dtype": dtype}
     theirs = ratio = difference = None
     memory = peak_memory_gb()
     if against_textbook:
-        theirs, g, textbook = _fastest(lambda: textbook_response(model, context), model, context, repeats)
+        theirs, g, textbook = fastest_step(lambda: textbook_response(model, context), model, context, repeats)
         ratio = theirs / ours
         difference = max(relative_difference(a, b) for a, b in [(f, g), *zip(gradients, textbook, strict=True)])
     times = {"textbook_s": theirs, "kernelmap_s": ours, "ratio": ratio}
     return case | times | {"max_relative_difference": difference, "peak_memory_gb": memory}
 
 
-def _fastest(
+def fastest_step(
     respond: Callable[[], Tensor], model: NAO, context: Context, repeats: int
 ) -> tuple[float, Tensor, list[Tensor]]:
     """The shortest time of a forward and backward pass, the response and the gradients."""

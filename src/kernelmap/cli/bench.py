@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kernelmap.benchmarks.attention import bench_attention
+from kernelmap.benchmarks.darcy import bench_darcy
 from kernelmap.benchmarks.discover import bench_discover
 from kernelmap.cli.options import JsonFile
 from kernelmap.errors import InputError
@@ -15,9 +16,11 @@ from kernelmap.files import write_json
 from kernelmap.plots import plot_discover_benchmark
 from kernelmap.provenance import provenance
 
+BENCHMARKS = {"attention": bench_attention, "darcy": bench_darcy, "discover": bench_discover}
+
 
 def bench(
-    what: Annotated[Literal["attention", "discover"], tyro.conf.Positional],
+    what: Annotated[Literal["attention", "darcy", "discover"], tyro.conf.Positional],
     json: JsonFile = None,
     plot: Path | None = None,
     repeats: int = 7,
@@ -26,6 +29,7 @@ def bench(
 
     Args:
         what: attention: a training step of NAO against the textbook evaluation of the same formulas, and against N.
+            darcy: the same on n x n points, where W(x, z) is a matrix: its networks, and its low-rank form.
             discover: the posterior map against DARTR as published and against the bare algebra it needs.
         json: write the figures to this file.
         plot: of `discover`: draw time and memory against N and d to this file.
@@ -35,7 +39,7 @@ def bench(
         raise InputError("only `bench discover` draws a plot; leave --plot out.")
     if repeats < 1:
         raise InputError(f"--repeats must be at least 1, got {repeats}.")
-    results = {"attention": bench_attention, "discover": bench_discover}[what](repeats)
+    results = BENCHMARKS[what](repeats)
     if json is not None:
         write_json(json, results | provenance())
     if plot is not None:
