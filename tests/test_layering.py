@@ -13,7 +13,7 @@ ROOMS = [
     {"files", "grids", "linalg", "progress", "provenance"},
     {"context"},
     {"kernel"},
-    {"systems", "metrics"},
+    {"systems", "metrics", "microstructure"},
     {"estimators", "maps"},
     {"identifiability"},
     {"cautions"},
