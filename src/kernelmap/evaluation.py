@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from kernelmap.context import Context
-from kernelmap.errors import InputError
+from kernelmap.grids import Grid
 from kernelmap.kernel import Kernel
 from kernelmap.maps import KernelMap, PosteriorMap
 from kernelmap.metrics import coverage, exploration_measure, kernel_error, operator_error
@@ -24,10 +25,20 @@ class Estimated(NamedTuple):
     std: Tensor | None
 
 
-def evaluate(model: KernelMap, systems: SystemSet, d: int) -> dict[str, Any]:
+class Focus(NamedTuple):
+    """Where kernels are compared: at these rows x, with the measure rho over y."""
+
+    rows: Bool[Tensor, " M"]
+    rho: Float[Tensor, " N"]
+
+
+def evaluate(
+    model: KernelMap, systems: SystemSet, d: int, heldout: SystemSet | None = None, focus: Focus | None = None
+) -> dict[str, Any]:
     """The model's size, and its `errors` on contexts of d pairs."""
     model.check_pairs(d)
-    return {"parameters": model.parameter_count, "systems": errors(lambda c: estimate(model, c), systems, d)}
+    found = errors(lambda context: estimate(model, context), systems, d, heldout, focus)
+    return {"parameters": model.parameter_count, "systems": found}
 
 
 @torch.no_grad()
@@ -38,46 +49,86 @@ def estimate(model: KernelMap, context: Context) -> Estimated:
     return Estimated(Kernel(posterior.kernel, context.y, context.x), model.standard_deviation(posterior))
 
 
-def errors(estimate: Callable[[Context], Estimated], systems: SystemSet, d: int) -> dict[str, dict[str, float | None]]:
+def errors(
+    estimate: Callable[[Context], Estimated],
+    systems: SystemSet,
+    d: int,
+    heldout: SystemSet | None = None,
+    focus: Focus | None = None,
+) -> dict[str, dict[str, float | None]]:
     """Errors as fractions, system by system, over all strided contexts of d pairs.
 
     operator_error_context: on the context's own pairs, as the paper has it.
-    operator_error_heldout: on all other pairs of the system; None when there are none.
-    kernel_error: in L2(rho), averaged over contexts.
+    operator_error_heldout: on pairs of the same systems kept in `heldout`, or else on all their other pairs; None when
+        there are none.
+    kernel_error: in L2(rho), averaged over contexts; rho is that of all pairs unless `focus` says otherwise. None
+        without a true kernel.
     kernel_error_pooled: of the kernel averaged over contexts, as the paper's printed values have it.
     coverage95: share of the rho-mass on which the true kernel lies in the 95 % band; for maps that give one.
     """
-    if systems.kernels is None:
-        raise InputError("these systems come without their true kernels; there is nothing to compare with.")
     draws = strided_draws(systems.pairs, d)
     results = {}
     for index, name in enumerate(progress(systems.names, "Evaluating")):
-        parts = [_of_draws(estimate, systems, index, chunk) for chunk in draws.split(CHUNK)]
-        context, heldout, kernels, *bands = (torch.cat(part) for part in zip(*parts, strict=True))
-        truth = systems.kernels[index].to(kernels)
-        rho = exploration_measure(systems.u[0 if systems.shares_inputs else index], systems.y).to(kernels)
+        parts = [_of_draws(estimate, systems, heldout, index, chunk) for chunk in draws.split(CHUNK)]
+        context, others, kernels, *bands = (torch.cat(part) for part in zip(*parts, strict=True))
         results[name] = {
             "operator_error_context": float(context.mean()),
-            "operator_error_heldout": float(heldout.mean()) if d < systems.pairs else None,
-            "kernel_error": float(kernel_error(kernels, truth, rho, systems.y).mean()),
-            "kernel_error_pooled": float(kernel_error(kernels.mean(dim=0), truth, rho, systems.y)),
+            "operator_error_heldout": float(others.mean()) if heldout is not None or d < systems.pairs else None,
         }
-        if bands:
-            results[name]["coverage95"] = float(coverage(kernels, bands[0], truth, rho, systems.y).mean())
+        results[name] |= _of_kernels(kernels, bands[0] if bands else None, systems, index, focus)
     return results
 
 
+def _of_kernels(
+    kernels: Float[Tensor, "n M N"],
+    std: Float[Tensor, "n M N"] | None,
+    systems: SystemSet,
+    index: int,
+    focus: Focus | None,
+) -> dict[str, float | None]:
+    """Errors of one system's kernels, against the true one."""
+    if systems.kernels is None:
+        return {"kernel_error": None, "kernel_error_pooled": None}
+    if focus is None:
+        rho = exploration_measure(systems.u[0 if systems.shares_inputs else index], systems.y)
+        focus = Focus(torch.ones(systems.x.size, dtype=torch.bool), rho)
+    rho, y = focus.rho.to(kernels), systems.y
+    kernels, truth = kernels[:, focus.rows], systems.kernels[index][focus.rows].to(kernels)
+    found: dict[str, float | None] = {
+        "kernel_error": float(kernel_error(kernels, truth, rho, y).mean()),
+        "kernel_error_pooled": float(kernel_error(kernels.mean(dim=0), truth, rho, y)),
+    }
+    if std is not None:
+        found["coverage95"] = float(coverage(kernels, std[:, focus.rows], truth, rho, y).mean())
+    return found
+
+
 def _of_draws(
-    estimate: Callable[[Context], Estimated], systems: SystemSet, index: int, draws: Tensor
+    estimate: Callable[[Context], Estimated],
+    systems: SystemSet,
+    heldout: SystemSet | None,
+    index: int,
+    draws: Int[Tensor, "n d"],
 ) -> tuple[Tensor, ...]:
     """Context error, held-out error, kernel and, where there is one, standard deviation, for several draws."""
     kernels, std = estimate(systems.batch(draws, torch.tensor([index])))
+    inside = torch.zeros(len(draws), systems.pairs, dtype=torch.bool).scatter_(1, draws, True)
+    predicted, measured = _responses(kernels, systems, index)
+    found = [_of_pairs(predicted, measured, inside, systems.x)]
+    if heldout is None:
+        found.append(_of_pairs(predicted, measured, ~inside, systems.x))
+    else:
+        found.append(operator_error(*_responses(kernels, heldout, index), heldout.x))
+    return *found, kernels.values[:, 0], *([] if std is None else [std[:, 0]])
+
+
+def _responses(kernels: Kernel, systems: SystemSet, index: int) -> tuple[Tensor, Tensor]:
+    """Predicted and measured responses to all inputs of a system."""
     u = systems.u[0 if systems.shares_inputs else index].to(kernels.right)
     predicted = kernels.apply(u.mT)[:, 0]
-    measured = systems.f[index].mT.to(predicted).expand_as(predicted)
-    inside = torch.zeros(len(draws), systems.pairs, dtype=torch.bool).scatter_(1, draws, True)
-    found = []
-    for chosen in (inside, ~inside):
-        pairs = torch.stack([row.nonzero()[:, 0] for row in chosen])[:, None].expand(-1, predicted.shape[-2], -1)
-        found.append(operator_error(predicted.gather(-1, pairs), measured.gather(-1, pairs), systems.x))
-    return *found, kernels.values[:, 0], *([] if std is None else [std[:, 0]])
+    return predicted, systems.f[index].mT.to(predicted).expand_as(predicted)
+
+
+def _of_pairs(predicted: Tensor, measured: Tensor, chosen: Bool[Tensor, "n P"], x: Grid) -> Float[Tensor, " n"]:
+    pairs = torch.stack([row.nonzero()[:, 0] for row in chosen])[:, None].expand(-1, predicted.shape[-2], -1)
+    return operator_error(predicted.gather(-1, pairs), measured.gather(-1, pairs), x)

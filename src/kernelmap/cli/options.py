@@ -11,6 +11,9 @@ from kernelmap.errors import InputError
 Problem = Annotated[Literal["radial"], tyro.conf.Positional]
 """The problem: radial."""
 
+Flat = tyro.conf.arg(name="")
+"""Options of a group without the group's name before them."""
+
 JsonFile = Annotated[Path | None, tyro.conf.arg(name="json", metavar="FILE")]
 
 
