@@ -111,7 +111,7 @@ def test_conditioning_is_dense_gaussian_regression():
             ends[o, place[row, o]] -= 1
     m, a, tau = prior.mean() @ ends, prior.weights()[:-1], prior.weights()[-1]
     C = s**2 * (ends.mT @ torch.diag(a.square()) @ ends + tau**2 * torch.outer(m, m))
-    noise = (float(prior.white_variance()) + 0.02**2) * context.F.square().mean()
+    noise = (prior.white_variance().item() + 0.02**2) * context.F.square().mean()
     S = context.U.mT @ C @ context.U + noise * torch.eye(7, dtype=torch.float64)
     gain = torch.linalg.solve(S, context.U.mT @ C).mT
     mean = s * m + gain @ (context.F[row] - s * m @ context.U)

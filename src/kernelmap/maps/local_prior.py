@@ -45,10 +45,10 @@ class LocalPrior(nn.Module):
         self.register_buffer("kinds", kinds, persistent=False)
         lengths = steps(options.reach).double().norm(dim=1)
         length = torch.zeros(int(kinds.max()) + 1).scatter(0, kinds, lengths.float())
-        self.strength = nn.Parameter(2 - 2 * length[1:])
+        self.strength = nn.Parameter(3 - 3 * length[1:].square())
         self.envelope = nn.Parameter(-1 - length.square() / 2)
         self.amplitude = nn.Parameter(torch.tensor(math.log(0.5)))
-        self.white = nn.Parameter(torch.tensor(math.log(1e-4)))
+        self.white = nn.Parameter(torch.tensor(math.log(1e-3)))
 
     def mean(self) -> Float[Tensor, " R"]:
         """m of every step."""

@@ -9,7 +9,7 @@ from kernelmap.grids import Grid
 from kernelmap.maps import KernelMap, LocalPosteriorMap
 
 TARGETS = 10
-ROWS = 120
+ROWS = 60
 FEWEST = 2
 QUIETEST, LOUDEST = -4.0, -0.7
 """Decimal logarithms of the relative noise that is added to f."""
