@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from kernelmap.cli.options import Problem, use_threads
 from kernelmap.errors import InputError
-from kernelmap.maps import MapName, MapOptions, PosteriorOptions
+from kernelmap.maps import MAPS, MapName, MapOptions
 from kernelmap.problems.radial import Setting, Variant, radial
 from kernelmap.provenance import provenance
 from kernelmap.training.loop import Machine
@@ -47,13 +47,14 @@ def train(
         threads: CPU threads; all by default.
     """
     use_threads(threads)
-    if map == "posterior" and options != MapOptions():
-        raise InputError("the posterior map takes no dk, layers, heads or normaliser; leave them out.")
+    kind = MAPS[map].Options
+    if kind is not MapOptions and options != MapOptions():
+        raise InputError(f"the {map} map takes no dk, layers, heads or normaliser; leave them out.")
     data = radial(setting, variant, dx)
     about = {"problem": problem, "setting": setting, "variant": variant, "dx": dx, **provenance()}
     progress = run(
         map,
-        PosteriorOptions() if map == "posterior" else options,
+        options if kind is MapOptions else kind(),
         data.train,
         d,
         recipe,

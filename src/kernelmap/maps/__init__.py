@@ -7,13 +7,27 @@ from kernelmap.maps.autoencoder import Autoencoder
 from kernelmap.maps.base import KernelMap, MapOptions, Normaliser
 from kernelmap.maps.discrete import DiscreteNAO
 from kernelmap.maps.domain import ContextShape, Domain
+from kernelmap.maps.local import LocalPosteriorMap
+from kernelmap.maps.local_posterior import LocalPosterior
+from kernelmap.maps.local_prior import LocalOptions
 from kernelmap.maps.mixture import Posterior
 from kernelmap.maps.nao import NAO, NAOu
 from kernelmap.maps.posterior import PosteriorMap
 from kernelmap.maps.prior import PosteriorOptions
 from kernelmap.maps.softmax import SoftmaxNAO
+from kernelmap.maps.solution import SolutionPosterior, SolutionPosteriorMap
 
-MapName = Literal["nao", "discrete-nao", "softmax-nao", "nao-u", "afno", "autoencoder", "posterior"]
+MapName = Literal[
+    "nao",
+    "discrete-nao",
+    "softmax-nao",
+    "nao-u",
+    "afno",
+    "autoencoder",
+    "posterior",
+    "local-posterior",
+    "solution-posterior",
+]
 
 MAPS: dict[MapName, type[KernelMap]] = {
     "nao": NAO,
@@ -23,6 +37,8 @@ MAPS: dict[MapName, type[KernelMap]] = {
     "afno": AFNO,
     "autoencoder": Autoencoder,
     "posterior": PosteriorMap,
+    "local-posterior": LocalPosteriorMap,
+    "solution-posterior": SolutionPosteriorMap,
 }
 
 __all__ = [
@@ -34,6 +50,9 @@ __all__ = [
     "DiscreteNAO",
     "Domain",
     "KernelMap",
+    "LocalOptions",
+    "LocalPosterior",
+    "LocalPosteriorMap",
     "MapName",
     "MapOptions",
     "NAOu",
@@ -42,4 +61,6 @@ __all__ = [
     "PosteriorMap",
     "PosteriorOptions",
     "SoftmaxNAO",
+    "SolutionPosterior",
+    "SolutionPosteriorMap",
 ]

@@ -15,16 +15,20 @@ from rich.progress import Progress as ProgressBar
 
 from kernelmap.errors import InputError
 from kernelmap.files import atomic_path
-from kernelmap.maps import ContextShape, MapName, MapOptions, PosteriorOptions
+from kernelmap.maps import ContextShape, LocalOptions, MapName, MapOptions, PosteriorOptions
 from kernelmap.model import build, save_model
 from kernelmap.progress import console
 from kernelmap.systems import SystemSet
 from kernelmap.training.batches import Contexts, Tile
+from kernelmap.training.local import LocalObjective
 from kernelmap.training.objective import ContextObjective
 from kernelmap.training.precondition import plain_weights, precondition
 from kernelmap.training.predictive import PredictiveObjective
 from kernelmap.training.recipe import OPTIMIZERS, Recipe, learning_rate
 from kernelmap.training.state import Progress, load_state, save_state
+
+PREDICTIVE = {"posterior": PredictiveObjective, "local-posterior": LocalObjective}
+"""Maps that are trained to predict pairs they were not shown."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ def _accelerator() -> str:
 
 def train(
     name: MapName,
-    options: MapOptions | PosteriorOptions,
+    options: MapOptions | PosteriorOptions | LocalOptions,
     systems: SystemSet,
     d: int,
     recipe: Recipe,
@@ -78,15 +82,19 @@ def train(
 
     `out` also gets the run's state (`state.safetensors`) and its log (`log.jsonl`).
     """
-    if name == "posterior" and recipe.precision != "float64":
-        raise InputError("the posterior map conditions in float64; train it with --precision float64.")
-    if name == "posterior" and (d < 2 or machine.devices * machine.nodes > 1):
-        raise InputError("the posterior map trains on one process, for contexts of at least 2 pairs.")
+    if name == "solution-posterior":
+        raise InputError(
+            "a solution posterior map takes the weights of a local-posterior, trained on the pairs reversed."
+        )
+    if name in PREDICTIVE and recipe.precision != "float64":
+        raise InputError(f"the {name} map conditions in float64; train it with --precision float64.")
+    if name in PREDICTIVE and (d < 2 or machine.devices * machine.nodes > 1):
+        raise InputError(f"the {name} map trains on one process, for contexts of at least 2 pairs.")
     fabric = machine.fabric(recipe)
     if fabric.world_size > 1:
         fabric.launch()
     systems = systems.to(recipe.dtype)
-    kind = PredictiveObjective if name == "posterior" else ContextObjective
+    kind = PREDICTIVE.get(name, ContextObjective)
     contexts = Contexts(systems, kind.pairs(d), recipe, draws)
     torch.manual_seed(recipe.seed)
     shape = ContextShape.of(systems.batch(contexts.training[:1, :d], torch.arange(1)))

@@ -1,0 +1,103 @@
+"""The local posterior map: kernels that act on nearby nodes, with a learned prior conditioned row by row."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kernelmap.context import Context
+from kernelmap.errors import InputError
+from kernelmap.kernel import Kernel
+from kernelmap.maps.base import KernelMap
+from kernelmap.maps.domain import ContextShape
+from kernelmap.maps.lattice import Lattice
+from kernelmap.maps.local_posterior import LocalPosterior
+from kernelmap.maps.local_prior import LocalOptions, LocalPrior
+from kernelmap.maps.regression import Regression, regress
+
+NOISE_LEVELS = (0.0, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3)
+"""Relative noise on f that is tried."""
+
+JUDGES = 100
+"""Nodes whose rows judge the noise: it is the same everywhere, so some of them are enough."""
+
+
+class LocalPosteriorMap(KernelMap):
+    """K(x, .) acts on the nodes around x; its bonds' strengths have the learned prior `LocalPrior`.
+
+    Given F = K diag(w) U + e, every row is a Bayesian regression of its own on the bonds of U:
+
+        f_j(x) = Σ_o c_o(x) (u_j(x) - u_j(x + o)) + c_0(x) u_j(x) + e_j(x) ,   e ~ N(0, (σ² + η²) mean f²)
+
+    The scale s is the one at which the mean kernel m responds as strongly as f; the noise level η is the likeliest of
+    several. It takes any number of pairs in any order, any scale of u and f, and, as strengths belong
+    to steps of the mesh, any regular mesh.
+    """
+
+    Options = LocalOptions
+
+    def __init__(self, shape: ContextShape, options: LocalOptions) -> None:
+        super().__init__(shape, options)
+        if len(shape.y.low) != 2 or shape.x.is_point:
+            raise InputError("the local posterior map needs inputs and outputs on a plane mesh.")
+        self.prior = LocalPrior(options)
+
+    def check_pairs(self, d: int) -> None:
+        if d < 1:
+            raise InputError(f"a kernel cannot be told from {d} pairs; measure at least 1, better 20.")
+
+    def standardise(self, u: Tensor, f: Tensor) -> None:
+        """Nothing to do: every context is measured by its own scale."""
+
+    def kernel(self, context: Context) -> Kernel:
+        return Kernel(self.posterior(context).kernel, context.y, context.x)
+
+    def standard_deviation(self, posterior: LocalPosterior) -> Float[Tensor, "*b M N"]:
+        return posterior.variance.sqrt()
+
+    def posterior(self, context: Context, noise: float | None = None) -> LocalPosterior:
+        """Condition on the pairs, with a known relative noise on f or the likeliest."""
+        context = context.to(self.prior.white.dtype)
+        lattice = Lattice.of(context.y, context.x)
+        bonds = lattice.bonds(context.U.expand(*context.batch_shape, -1, -1), self.options.reach)
+        mean = self.prior.mean()
+        expected = mean @ bonds
+        scale = _scale(expected, context.F.expand(expected.shape))
+        X = torch.cat([bonds, expected[..., None, :]], dim=-2)
+        power = (context.F / scale).square().mean(dim=(-2, -1), keepdim=True)
+        f = context.F / scale - expected
+        level = self._likeliest(X, f, power) if noise is None else torch.full_like(scale[..., 0, 0], noise)
+        white = self.prior.white_variance()
+        total = white + level.square()[..., None, None]
+        cells = self._regress(X, f, power * total)
+        reach = self.options.reach
+        return LocalPosterior(mean, cells, scale, power * total, level, white / total, lattice, reach, context)
+
+    def _regress(
+        self, X: Float[Tensor, "*b M R d"], f: Float[Tensor, "*b M d"], error: Float[Tensor, "*#b 1 1"]
+    ) -> Regression:
+        omega = self.prior.weights()
+        return regress(X, error.expand_as(f), f, omega.reshape(1, *[1] * (X.ndim - 2), -1))
+
+    @torch.no_grad()
+    def _likeliest(
+        self, X: Float[Tensor, "*b M R d"], f: Float[Tensor, "*b M d"], power: Float[Tensor, "*b 1 1"]
+    ) -> Float[Tensor, "*b"]:
+        rows = slice(None, None, max(1, f.shape[-2] // JUDGES))
+        scores = []
+        for level in NOISE_LEVELS:
+            error = power * (self.prior.white_variance() + level**2)
+            cells = self._regress(X[..., rows, :, :], f[..., rows, :], error)
+            scores.append(-(cells.misfit + cells.log_det)[0].sum(dim=-1))
+        return f.new_tensor(NOISE_LEVELS)[torch.stack(scores).argmax(dim=0)]
+
+
+def _scale(expected: Float[Tensor, "*b M d"], f: Float[Tensor, "*b M d"]) -> Float[Tensor, "*b 1 1"]:
+    """What makes the expected responses as large as f: at the median node, as held ones do not respond at all."""
+    powers = [values.square().sum(dim=-1) for values in (f, expected)]
+    ratio = (powers[0] / powers[1]).nanmedian(dim=-1).values
+    if not (ratio.isfinite() & (ratio > 0)).all():
+        raise InputError(
+            "the responses f, or the differences of u, are zero at most nodes: there is nothing to discover."
+        )
+    sign = torch.where((expected * f).sum(dim=(-2, -1)) < 0, -1, 1)
+    return (sign * ratio.sqrt())[..., None, None]

@@ -1,0 +1,71 @@
+"""What is known of a local kernel after the pairs were seen: a Gaussian for the bonds of each node."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kernelmap.context import Context
+from kernelmap.maps.lattice import Lattice
+from kernelmap.maps.regression import Regression
+
+
+@dataclass(frozen=True)
+class LocalPosterior:
+    """Strengths c(x) = s (m + [a z + m τ z_0]) of the bonds of M nodes, with `cells` the posterior of a z and τ z_0.
+
+    The batch *b is that of the context. `noise` is the relative noise on f that was found, `error` the variance of f
+    that the kernel does not explain, in units of the scale s; its share `systematic` is not noise, and may be alike at
+    all nodes.
+    """
+
+    mean: Float[Tensor, " R"]
+    cells: Regression
+    scale: Float[Tensor, "*b 1 1"]
+    error: Float[Tensor, "*b 1 1"]
+    noise: Float[Tensor, "*b"]
+    systematic: Float[Tensor, "*b 1 1"]
+    lattice: Lattice
+    reach: int
+    context: Context
+
+    @property
+    def strengths(self) -> Float[Tensor, "*b M R"]:
+        """Posterior mean of c."""
+        free, common = self.cells.mean[0].split([len(self.mean), 1], dim=-1)
+        return self.scale * (self.mean * (1 + common) + free)
+
+    @property
+    def kernel(self) -> Float[Tensor, "*b M N"]:
+        """Posterior mean."""
+        return self.lattice.rows_of(self.strengths, self.reach) / self._weights
+
+    @property
+    def variance(self) -> Float[Tensor, "*b M N"]:
+        """Posterior variance of the kernel; zero beyond the reach, where the prior allows nothing."""
+        ends = torch.eye(len(self.mean), dtype=self.mean.dtype, device=self.mean.device)
+        # The node itself is an end of all its bonds.
+        ends[:, len(ends) // 2] = 1
+        _, exists = self.lattice.neighbours(self.reach)
+        variances = self._variance((exists[..., None] * ends).expand(*self.scale.shape[:-2], -1, -1, -1))
+        return self.lattice.scatter(variances, self.reach) / self._weights.square()
+
+    def predict(self, U: Float[Tensor, "*b N n"]) -> tuple[Float[Tensor, "*b M n"], Float[Tensor, "*b M n"]]:
+        """Mean and variance of the responses to new inputs, noise included."""
+        mean, variance = self.response_moments(U)
+        return mean, variance + self.scale.square() * self.error
+
+    def response_moments(self, U: Float[Tensor, "*b N n"]) -> tuple[Float[Tensor, "*b M n"], Float[Tensor, "*b M n"]]:
+        """Mean and variance of K u, without noise."""
+        bonds = self.lattice.bonds(U, self.reach)
+        return (self.strengths[..., None, :] @ bonds)[..., 0, :], self._variance(bonds)
+
+    @property
+    def _weights(self) -> Float[Tensor, " N"]:
+        return self.context.y.value_weights.to(self.mean)
+
+    def _variance(self, X: Float[Tensor, "*b M R n"]) -> Float[Tensor, "*b M n"]:
+        """Of cᵀ X."""
+        common = (self.mean @ X)[..., None, :]
+        return self.scale.square() * self.cells.variance(torch.cat([X, common], dim=-2))[0]

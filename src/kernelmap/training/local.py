@@ -1,0 +1,51 @@
+"""What the local posterior map is trained on: predicting other pairs of the same system, with and without noise."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from kernelmap.context import Context
+from kernelmap.grids import Grid
+from kernelmap.maps import KernelMap, LocalPosteriorMap
+
+TARGETS = 10
+ROWS = 60
+FEWEST = 2
+QUIETEST, LOUDEST = -4.0, -0.7
+"""Decimal logarithms of the relative noise that is added to f."""
+
+
+class LocalObjective(nn.Module):
+    """(U, F) -> -log p(targets | context), per value and in units of f's root mean square.
+
+    Of the pairs of a draw the last ones are targets, and the first ones the context, whose number changes from step to
+    step. Two steps in three add white noise of a known level to f: pairs without noise tell which bonds matter, but not
+    how large the others' strengths are. Only some rows take part in a step. No true kernel is read.
+    """
+
+    variants = 6
+
+    def __init__(self, model: KernelMap, y: Grid, x: Grid) -> None:
+        super().__init__()
+        assert isinstance(model, LocalPosteriorMap)
+        self.model, self.y, self.x = model, y, x
+
+    @staticmethod
+    def pairs(d: int) -> int:
+        """Pairs a draw needs for contexts of up to d."""
+        return d + TARGETS
+
+    def forward(self, U: Float[Tensor, "*bu N D"], F: Float[Tensor, "*bf M D"], seed: int) -> Float[Tensor, "*bf"]:
+        generator = torch.Generator().manual_seed(seed)
+        most = U.shape[-1] - TARGETS
+        d = int(torch.randint(min(FEWEST, most), most + 1, (), generator=generator))
+        responding = (F != 0).any(dim=-1).reshape(-1, self.x.size).any(dim=0).nonzero()[:, 0]
+        rows = responding[torch.randperm(len(responding), generator=generator)[:ROWS]]
+        exponent = QUIETEST + (LOUDEST - QUIETEST) * float(torch.rand((), generator=generator))
+        level = 0.0 if seed % 3 == 0 else 10**exponent
+        F = F[..., rows, :] / F.square().mean(dim=(-2, -1), keepdim=True).sqrt()
+        F = F + level * torch.randn(F.shape, generator=generator, dtype=F.dtype)
+        x = Grid(self.x.points[rows], self.x.weights[rows])
+        posterior = self.model.posterior(Context._trusted(U[..., :d], F[..., :d], self.y, x), noise=level)
+        mean, variance = posterior.predict(U[..., most:].expand(*F.shape[:-2], -1, -1))
+        return 0.5 * ((F[..., most:] - mean).square() / variance + variance.log()).mean(dim=(-2, -1))
