@@ -156,6 +156,18 @@ def test_an_epoch_sees_every_system_with_every_draw(shared, random):
     assert all(torch.equal(a, tile.draws) for a, tile in zip(again, tiles, strict=True))
 
 
+def test_whole_systems_are_kept_for_validation():
+    recipe = Recipe(batch=2, validation_systems=3)
+    contexts = Contexts(systems(8), 4, recipe, None)
+    trained = {int(i) for epoch in range(3) for tile in contexts.epoch(epoch) for i in tile.systems}
+    kept = {int(i) for tile in contexts.validation_tiles(1) for i in tile.systems}
+    assert len(kept) == 3
+    assert trained | kept == set(range(8))
+    assert not trained & kept
+    with pytest.raises(InputError, match="too few to keep 3"):
+        Contexts(systems(3), 4, recipe, None)
+
+
 def test_a_tile_is_dealt_out_whole():
     contexts = Contexts(systems(), 6, RECIPE, None)
     for tile in contexts.epoch(0):

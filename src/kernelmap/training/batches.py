@@ -33,22 +33,34 @@ class Tile(NamedTuple):
 
 
 class Contexts:
-    """The training and validation contexts of a system set, for one value of d."""
+    """The training and validation contexts of a system set, for one value of d.
+
+    `seen` are the systems trained on, `unseen` those validated on: the same ones, unless the recipe keeps some apart.
+    """
 
     def __init__(self, systems: SystemSet, d: int, recipe: Recipe, limit: int | None) -> None:
-        self.recipe, self.d, self.count = recipe, d, len(systems.names)
-        self.pairs = systems.pairs
+        self.recipe, self.d, self.pairs = recipe, d, systems.pairs
         draws = strided_draws(systems.pairs, d)[:limit]
         if recipe.random_draws:
             draws = random_draws(systems.pairs, d, max(len(draws), 2), _generator(recipe.seed, -2))
-        kept = max(1, round(recipe.validation * len(draws)))
+        count, apart = len(systems.names), recipe.validation_systems
+        if count <= apart:
+            raise InputError(f"{count} systems are too few to keep {apart} for validation.")
+        order = torch.randperm(count, generator=_generator(recipe.seed, -3))
+        self.seen = order[apart:].sort().values
+        self.unseen = order[:apart].sort().values if apart else self.seen
+        self.validation, self.training = (draws, draws) if apart else self._split(draws)
+
+    def _split(self, draws: Int[Tensor, "n d"]) -> tuple[Int[Tensor, "v d"], Int[Tensor, "t d"]]:
+        """Contexts for validation and for training, of the same systems."""
+        kept = max(1, round(self.recipe.validation * len(draws)))
         if len(draws) <= kept:
             raise InputError(
-                f"{systems.pairs} pairs give {len(draws)} context(s) of d = {d}: too few to keep one for validation. "
+                f"{self.pairs} pairs give {len(draws)} context(s) of d = {self.d}: too few to keep one for validation. "
                 "Use a smaller d, or random draws."
             )
-        order = torch.randperm(len(draws), generator=_generator(recipe.seed, -1))
-        self.validation, self.training = draws[order[:kept]], draws[order[kept:]]
+        order = torch.randperm(len(draws), generator=_generator(self.recipe.seed, -1))
+        return draws[order[:kept]], draws[order[kept:]]
 
     def epoch(self, epoch: int) -> Iterator[Tile]:
         """All training contexts in random order."""
@@ -56,16 +68,17 @@ class Contexts:
         draws = self.training[torch.randperm(len(self.training), generator=generator)]
         if self.recipe.random_draws:
             draws = random_draws(self.pairs, self.d, len(draws), generator)
-        systems_per_tile = min(self.count, self.recipe.batch)
+        count = len(self.seen)
+        systems_per_tile = min(count, self.recipe.batch)
         for group in draws.split(max(1, self.recipe.batch // systems_per_tile)):
-            for systems in torch.randperm(self.count, generator=generator).split(systems_per_tile):
-                yield Tile(group, systems, int(torch.randint(2**31, (), generator=generator)))
+            for systems in torch.randperm(count, generator=generator).split(systems_per_tile):
+                yield Tile(group, self.seen[systems], int(torch.randint(2**31, (), generator=generator)))
 
     def validation_tiles(self, variants: int) -> Iterator[Tile]:
         """All validation contexts, once for each variant of the objective."""
         for draw in self.validation.split(1):
             for seed in range(variants):
-                yield Tile(draw, torch.arange(self.count), seed)
+                yield Tile(draw, self.unseen, seed)
 
 
 def _generator(seed: int, epoch: int) -> torch.Generator:

@@ -27,6 +27,7 @@ class Recipe:
         precondition: whiten the d features of the tokens by their covariance.
         random_draws: draw the pairs of every context anew in every epoch, instead of fixed strided contexts.
         validation: share of each system's contexts kept for choosing the checkpoint.
+        validation_systems: whole systems kept for that instead, so that the checkpoint is chosen on systems not seen.
         every: epochs between validations, each with a checkpoint.
         seed: of the weights, the order of contexts and the draws.
     """
@@ -42,12 +43,15 @@ class Recipe:
     precondition: bool = False
     random_draws: bool = False
     validation: float = 0.1
+    validation_systems: int = 0
     every: int = 10
     seed: int = 0
 
     def __post_init__(self) -> None:
         if min(self.epochs, self.batch, self.every) < 1 or not 0 < self.lr < inf or not 0 < self.validation < 1:
             raise InputError("epochs, batch and every must be at least 1, lr positive, and validation between 0 and 1.")
+        if self.validation_systems < 0:
+            raise InputError(f"validation systems cannot be fewer than none, got {self.validation_systems}.")
         if not 0 <= self.weight_decay < inf or (self.clip is not None and not self.clip > 0):
             raise InputError("weight decay must not be negative, and clip must be positive.")
 
