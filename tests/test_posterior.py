@@ -13,7 +13,7 @@ from kernelmap.errors import InputError
 from kernelmap.grids import Grid
 from kernelmap.kernel import Kernel
 from kernelmap.maps import ContextShape, PosteriorMap, PosteriorOptions
-from kernelmap.maps.mixture import jumps
+from kernelmap.maps.mixture import Jumps
 from kernelmap.maps.regression import regress
 from kernelmap.metrics import relative_difference
 from kernelmap.training.predictive import PredictiveObjective
@@ -62,9 +62,9 @@ def test_jumps_are_found_and_slopes_are_not():
     y = torch.linspace(0, 1, 101).double()
     smooth = torch.sin(6 * y)[:, None]
     step = 0.7 * (y > 0.505).double()[:, None]
-    found = jumps(smooth + step, y)
-    assert jumps(smooth, y).max() < 0.01
-    assert int(found.argmax()) == 50
+    found = -Jumps.of(smooth + step, y).size * y.diff()[1:-1, None]
+    assert Jumps.of(smooth, y).size.abs().max() < 0.01 / float(y.diff().max())
+    assert int(found.argmax()) == 49  # of the cells from the second on
     assert float(found.max()) == pytest.approx(0.7, abs=0.15)
 
 
