@@ -114,6 +114,30 @@ def test_the_same_kernel_on_another_grid():
             assert abs(model(other)(r) - reference).max() < 0.1 * abs(reference).max()
 
 
+def test_the_prior_kept_for_a_grid_is_that_of_the_weights():
+    context, _ = waves(60, 30)
+    model = built(context)
+    with torch.no_grad():
+        before = model(context).values
+        model.prior.kappa += 0.5
+        changed = model(context).values
+        model.prior.last = None
+        assert torch.equal(model(context).values, changed)
+    assert relative_difference(changed, before) > 1e-6
+
+
+def test_noise_on_one_system_of_a_batch_leaves_the_others_alone():
+    exact, _ = waves(60, 40)
+    noisy, _ = waves(60, 40, noise=0.05)
+    model = built(exact)
+    with torch.no_grad():
+        together = model.posterior(Context(exact.U[None], torch.stack([exact.F, noisy.F]), exact.y, exact.x))
+        for i, context in enumerate((exact, noisy)):
+            alone = model.posterior(context)
+            assert relative_difference(together.kernel[i], alone.kernel) < 1e-6
+            assert relative_difference(together.variance[i], alone.variance) < 1e-6
+
+
 def test_a_batch_is_a_loop():
     context, _ = waves(60, 30, noise=0.02)
     F = torch.stack([context.F, 2 * context.F.flip(-1)])
