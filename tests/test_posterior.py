@@ -119,7 +119,7 @@ def test_the_prior_kept_for_a_grid_is_that_of_the_weights():
     model = built(context)
     with torch.no_grad():
         before = model(context).values
-        model.prior.kappa += 0.5
+        model.prior.kappa.add_(0.5)
         changed = model(context).values
         model.prior.last = None
         assert torch.equal(model(context).values, changed)

@@ -23,7 +23,7 @@ def operator_error(
 
 def exploration_measure(u: Float[Tensor, "*#b P N"], y: Grid) -> Float[Tensor, "*#b N"]:
     """ρ(y) ∝ Σ_j |g[u_j](y)| with ∫ρ = 1: where the pairs look at the kernel."""
-    rho = torch.linalg.vector_norm(u, ord=1, dim=-2)
+    rho = u.abs().sum(dim=-2)
     return rho / (rho * y.value_weights.to(rho)).sum(dim=-1, keepdim=True)
 
 

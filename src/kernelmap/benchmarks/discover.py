@@ -59,13 +59,14 @@ def bare_algebra(model: PosteriorMap, context: Context) -> None:
         prior = model.prior_on(context.y)
         phi, (Q, R) = prior.phi, prior.omega.shape
         A = phi.mT @ context.U
+        for rows in (prior.variance, prior.variance[:1]):  # with the jumps of the tokens, in either pass
+            torch.matmul(rows, context.U)
         eye = torch.eye(R, dtype=phi.dtype)
         for _ in range(Q):
             torch.linalg.cholesky(A @ A.mT + eye)
-        for _ in range(2):
-            gram = A @ A.mT + eye
-            for _ in range(Q):
-                factor = torch.linalg.cholesky(gram)
+        gram = A @ A.mT + eye
+        for _ in range(Q):
+            factor = torch.linalg.cholesky(gram)
         torch.linalg.solve_triangular(factor, phi.mT, upper=False)
 
 

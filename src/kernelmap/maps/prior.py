@@ -7,7 +7,6 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.utils import parameters_to_vector
 
 LENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 100.0)
 """Length scales, as shares of the domain, of the monotone functions that warps are mixed from."""
@@ -100,7 +99,7 @@ class LearnedPrior(nn.Module):
         """At positions t in [0, 1]. Without gradients the last grid's is kept: most contexts share one."""
         if torch.is_grad_enabled():
             return self._on_grid(t, w)
-        made_of = [t, w, parameters_to_vector(self.parameters())]
+        made_of = [t, w, torch.cat([p.flatten() for p in self.parameters()])]
         if self.last is None or not all(map(_same, self.last[0], made_of)):
             self.last = made_of, self._on_grid(t, w)
         return self.last[1]
