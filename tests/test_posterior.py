@@ -13,7 +13,7 @@ from kernelmap.errors import InputError
 from kernelmap.grids import Grid
 from kernelmap.kernel import Kernel
 from kernelmap.maps import ContextShape, PosteriorMap, PosteriorOptions
-from kernelmap.maps.mixture import jumps
+from kernelmap.maps.mixture import Jumps
 from kernelmap.maps.regression import regress
 from kernelmap.metrics import relative_difference
 from kernelmap.training.predictive import PredictiveObjective
@@ -62,9 +62,9 @@ def test_jumps_are_found_and_slopes_are_not():
     y = torch.linspace(0, 1, 101).double()
     smooth = torch.sin(6 * y)[:, None]
     step = 0.7 * (y > 0.505).double()[:, None]
-    found = jumps(smooth + step, y)
-    assert jumps(smooth, y).max() < 0.01
-    assert int(found.argmax()) == 50
+    found = -Jumps.of(smooth + step, y).size * y.diff()[1:-1, None]
+    assert Jumps.of(smooth, y).size.abs().max() < 0.01 / float(y.diff().max())
+    assert int(found.argmax()) == 49  # of the cells from the second on
     assert float(found.max()) == pytest.approx(0.7, abs=0.15)
 
 
@@ -112,6 +112,30 @@ def test_the_same_kernel_on_another_grid():
         reference = model(fine)(r)
         for other in (waves(80, 60)[0], waves(160, 60, uniform=False)[0]):
             assert abs(model(other)(r) - reference).max() < 0.1 * abs(reference).max()
+
+
+def test_the_prior_kept_for_a_grid_is_that_of_the_weights():
+    context, _ = waves(60, 30)
+    model = built(context)
+    with torch.no_grad():
+        before = model(context).values
+        model.prior.kappa.add_(0.5)
+        changed = model(context).values
+        model.prior.last = None
+        assert torch.equal(model(context).values, changed)
+    assert relative_difference(changed, before) > 1e-6
+
+
+def test_noise_on_one_system_of_a_batch_leaves_the_others_alone():
+    exact, _ = waves(60, 40)
+    noisy, _ = waves(60, 40, noise=0.05)
+    model = built(exact)
+    with torch.no_grad():
+        together = model.posterior(Context(exact.U[None], torch.stack([exact.F, noisy.F]), exact.y, exact.x))
+        for i, context in enumerate((exact, noisy)):
+            alone = model.posterior(context)
+            assert relative_difference(together.kernel[i], alone.kernel) < 1e-6
+            assert relative_difference(together.variance[i], alone.variance) < 1e-6
 
 
 def test_a_batch_is_a_loop():

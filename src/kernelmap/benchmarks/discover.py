@@ -11,7 +11,6 @@ from kernelmap.benchmarks.processes import in_process, peak_memory_gb, serve, sh
 from kernelmap.context import Context
 from kernelmap.estimators.spectral import metric_weights
 from kernelmap.maps import PosteriorMap
-from kernelmap.maps.posterior import FIRST_LEVELS
 from kernelmap.model import load_model
 from kernelmap.progress import progress
 
@@ -32,6 +31,12 @@ def measure(n: int, d: int, repeats: int) -> dict[str, Any]:
             model.standard_deviation(model.posterior(context))
 
     case: dict[str, Any] = {"n": n, "d": d}
+
+    def discover_on_a_new_grid() -> None:
+        model.prior.last = None
+        discover()
+
+    case["new_grid_s"] = shortest(discover_on_a_new_grid, repeats)
     case["posterior_s"] = shortest(discover, repeats)
     case["bare_s"] = shortest(lambda: bare_algebra(model, context), repeats)
     case["over_bare"] = case["posterior_s"] / case["bare_s"]
@@ -50,18 +55,18 @@ def example(n: int, d: int) -> Context:
 
 def bare_algebra(model: PosteriorMap, context: Context) -> None:
     """The products and factorisations of a discovery from exact data, and nothing else."""
-    levels = (*FIRST_LEVELS, 0.003)
     with torch.no_grad():
-        phi = model.features(context)
-        Q, R = model.prior.weights().shape
+        prior = model.prior_on(context.y)
+        phi, (Q, R) = prior.phi, prior.omega.shape
         A = phi.mT @ context.U
+        for rows in (prior.variance, prior.variance[:1]):  # with the jumps of the tokens, in either pass
+            torch.matmul(rows, context.U)
         eye = torch.eye(R, dtype=phi.dtype)
-        for _ in range(2 * Q):
+        for _ in range(Q):
             torch.linalg.cholesky(A @ A.mT + eye)
-        for _ in levels:
-            gram = A @ A.mT + eye
-            for _ in range(Q):
-                factor = torch.linalg.cholesky(gram)
+        gram = A @ A.mT + eye
+        for _ in range(Q):
+            factor = torch.linalg.cholesky(gram)
         torch.linalg.solve_triangular(factor, phi.mT, upper=False)
 
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as nnf
 from jaxtyping import Float
 from torch import Tensor
 
@@ -12,19 +11,37 @@ from kernelmap.context import Context
 from kernelmap.maps.regression import Regression
 
 
-def jumps(U: Float[Tensor, "*b N d"], y: Float[Tensor, " N"]) -> Float[Tensor, "*b N d"]:
-    """How far each step of a token exceeds what the slopes beside it explain: a jump within the cell."""
-    h = y.diff()[:, None]
-    slope = U.diff(dim=-2).abs() / h
-    excess = slope[..., 1:-1, :] - torch.maximum(slope[..., :-2, :], slope[..., 2:, :])
-    return nnf.pad(excess.clamp(min=0) * h[1:-1], (0, 0, 1, 2))
+class Jumps(NamedTuple):
+    """Jumps of tokens within the cells of their grid, with negative sign and over the cells' widths h.
+
+    The outermost cells have none.
+    """
+
+    size: Float[Tensor, "*#b n d"]
+    h: Float[Tensor, " n"]
+
+    @classmethod
+    def of(cls, U: Float[Tensor, "*#b N d"], y: Float[Tensor, " N"]) -> "Jumps":
+        """How far the slope of each step exceeds those beside it. In place: to write arrays of this size takes long."""
+        h = y.diff()
+        slope = U.diff(dim=-2).abs_().mul_(1 / h[:, None])
+        size = torch.maximum(slope[..., :-2, :], slope[..., 2:, :]).sub_(slope[..., 1:-1, :]).clamp_(max=0)
+        return cls(size, h[1:-1])
+
+    def sum(self, values: Float[Tensor, "*#b M N"]) -> Float[Tensor, "*#b M d"]:
+        """Σ over cells of value times jump."""
+        return (-self.h * values[..., 1:-2]) @ self.size
+
+    def sum_of_squares(self, values: Float[Tensor, "*#b M N"]) -> Float[Tensor, "*#b M d"]:
+        """Σ over cells of value times squared jump."""
+        return (self.h.square() * values[..., 1:-2]) @ self.size.square()
 
 
 @dataclass(frozen=True)
 class Posterior:
     """A mixture of Gaussian kernels, one for each cell (component and noise level), with probabilities `share`.
 
-    In units of the tokens' root mean square `unit`. The batch *b is that of the context with its M outputs last.
+    The batch *b is that of the context with its M outputs last.
     """
 
     phi: Float[Tensor, "N R"]
@@ -34,7 +51,6 @@ class Posterior:
     levels: Float[Tensor, " C"]
     errors: "QuadratureError"
     power: Float[Tensor, "*#b 1"]
-    unit: Float[Tensor, "*bu 1 1"]
     context: Context
 
     @property
@@ -61,18 +77,17 @@ class Posterior:
 
     def predict(self, U: Float[Tensor, "*bu N n"]) -> tuple[Float[Tensor, "*bf M n"], Float[Tensor, "*bf M n"]]:
         """Mean and variance of the responses to new inputs, errors of measurement and quadrature included."""
-        mean, variance = self._mixed(*self.response_moments((U / self.unit)[..., None, :, :]))
-        return mean * self.unit, variance * self.unit.square()
+        return self._mixed(*self.response_moments(U))
 
     def response_moments(
-        self, U: Float[Tensor, "*#b N n"]
+        self, U: Float[Tensor, "*#bu N n"]
     ) -> tuple[Float[Tensor, "C *#b n"], Float[Tensor, "C *#b n"]]:
-        """Mean and variance in every cell, for inputs in units of `unit`."""
-        weights = self.context.y.value_weights.to(U)[:, None]
-        means, variances = self._moments(self.phi.mT @ (weights * U))
-        E = weights * jumps(U, self.context.y.points[:, 0].to(U))
+        """Mean and variance in every cell."""
+        weights = self.context.y.value_weights.to(U)
+        means, variances = self._moments(((weights[:, None] * self.phi).mT @ U)[..., None, :, :])
+        jumps = Jumps.of(U, self.context.y.points[:, 0].to(U))
         noise = (
-            self.errors.variance(E, self.kernel)
+            self.errors.variance(jumps.sum(weights * self.kernel), jumps.sum_of_squares(self.errors.v))
             + self.levels.square().reshape(-1, *[1] * (means.ndim - 1)) * self.power
         )
         return means, variances + self.scale[..., None] * noise
@@ -98,12 +113,12 @@ class Posterior:
 
 
 class QuadratureError(NamedTuple):
-    """Variance of f's error from the jumps E of its tokens: θ² (K E)² + v E² + constant."""
+    """Variance of f's error from the jumps of its tokens: θ² (Σ w K jump)² + Σ v jump² + constant."""
 
     theta: Tensor
     v: Float[Tensor, "*#b N"]
     constant: Float[Tensor, "*#b 1"]
 
-    def variance(self, E: Float[Tensor, "*#b N n"], kernel: Float[Tensor, "*#b N"]) -> Float[Tensor, "*#b n"]:
-        of_kernel = (kernel[..., None, :] @ E)[..., 0, :]
-        return self.theta * of_kernel.square() + (self.v[..., None, :] @ E.square())[..., 0, :] + self.constant
+    def variance(self, of_kernel: Float[Tensor, "*#b n"], of_squares: Float[Tensor, "*#b n"]) -> Float[Tensor, "*#b n"]:
+        """From Σ w K jump and Σ v jump²."""
+        return self.theta * of_kernel.square() + of_squares + self.constant

@@ -4,9 +4,10 @@ import math
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
+from kernelmap.maps.mixture import Jumps
 from kernelmap.maps.regression import Regression
 
 NOISE_ODDS = 9.0
@@ -18,19 +19,22 @@ PRUNED = 1e-6
 
 
 class Pairs(NamedTuple):
-    """A context as the prior sees it, in units of the tokens' root mean square `unit`.
+    """A context as the prior sees it.
 
-    A = Φᵀ w U: responses of the features; E = w |jump|: what jumps of the tokens can do; the components' weights omega,
-    log odds and white variances sigma; theta: variance of a jump's place in its cell; floor: relative variance of f.
+    A = Φᵀ w U: responses of the features; the tokens' jumps; the components' weights omega and log odds; in units of
+    the amplitude: their variance of w K, what jumps make of it (Σ variance jump²), and the variance sigma of a white
+    error; theta: variance of a jump's place in its cell; floor: relative variance of f.
     """
 
     phi: Float[Tensor, "N R"]
     A: Float[Tensor, "*#b R d"]
-    E: Float[Tensor, "*#b N d"]
+    w: Float[Tensor, " N"]
+    jumps: Jumps
     f: Float[Tensor, "*#b d"]
-    unit: Float[Tensor, "*#b 1"]
     omega: Float[Tensor, "Q *#b R"]
     odds: Float[Tensor, "Q *#b"]
+    variance: Float[Tensor, "Q *#b N"]
+    jumped: Float[Tensor, "Q *#b d"]
     sigma: Float[Tensor, "Q *#b 1"]
     theta: Tensor
     floor: float
@@ -42,11 +46,6 @@ class Pairs(NamedTuple):
     @property
     def power(self) -> Float[Tensor, "*#b 1"]:
         return self.f.square().mean(dim=-1, keepdim=True)
-
-    @property
-    def prior_variance(self) -> Float[Tensor, "Q *#b N"]:
-        """Of the kernel, in units of the amplitude."""
-        return self.omega.square() @ self.phi.square().mT
 
 
 class FirstPass(NamedTuple):
@@ -67,6 +66,10 @@ class Try(NamedTuple):
     regression: Regression
     score: Float[Tensor, "Q *#b"]
     level: float
+
+    def only(self, doubtful: Bool[Tensor, "*#b"]) -> "Try":
+        """Impossible elsewhere."""
+        return self._replace(score=torch.where(doubtful, self.score, -math.inf))
 
     @property
     def likelihood(self) -> Float[Tensor, "*#b"]:

@@ -38,8 +38,9 @@ def regress(
     s = n.rsqrt()
     B, g = A * s[..., None, :], f * s
     gram, moment = B @ B.mT, (B @ g[..., None])[..., 0]
-    precision = omega[..., None] * gram * omega[..., None, :]
-    factor = torch.linalg.cholesky(precision + torch.eye(A.shape[-2], dtype=A.dtype, device=A.device))
+    precision = gram * (omega[..., None] * omega[..., None, :])
+    precision.diagonal(dim1=-2, dim2=-1).add_(1)
+    factor = torch.linalg.cholesky(precision)
     batch = torch.broadcast_shapes(factor.shape[:-2], (omega * moment).shape[:-1])
     factor = factor.expand(*batch, *factor.shape[-2:])
     t = torch.linalg.solve_triangular(factor, (omega * moment)[..., None].expand(*batch, -1, 1), upper=False)

@@ -43,9 +43,8 @@ class PredictiveObjective(nn.Module):
             F = torch.cat([F, mixtures(F, generator)], dim=-3)
         context = Context._trusted(U[..., :d], F[..., :d], self.y, self.x)
         posterior = self.model.posterior(context, levels=(0.0,))
-        unit = posterior.unit
-        means, variances = posterior.response_moments((U[..., most:] / unit)[..., None, :, :])
-        target = F[..., most:] / unit
+        means, variances = posterior.response_moments(U[..., most:])
+        target = F[..., most:]
         log_density = -0.5 * ((target - means).square() / variances + variances.log())
         likelihood = (posterior.share.log()[..., None] + log_density).logsumexp(dim=0)
         loss = -(likelihood + target.square().mean(dim=-1, keepdim=True).log() / 2).mean()
