@@ -76,6 +76,13 @@ class SolutionPosteriorMap(LocalPosteriorMap):
     or measured very well.
     """
 
+    @classmethod
+    def of(cls, local: LocalPosteriorMap) -> "SolutionPosteriorMap":
+        """With the weights of a trained local posterior map."""
+        model = cls(local.shape, local.options).to(local.prior.white.dtype)
+        model.load_state_dict(local.state_dict())
+        return model
+
     def kernel(self, context: Context) -> Kernel:
         return Kernel(self.posterior(context).kernel, context.y, context.x)
 

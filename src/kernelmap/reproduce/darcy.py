@@ -6,7 +6,7 @@ import torch
 
 from kernelmap.evaluation import Focus, estimate, evaluate
 from kernelmap.kernel import Kernel
-from kernelmap.maps import KernelMap
+from kernelmap.maps import KernelMap, LocalPosteriorMap, SolutionPosteriorMap
 from kernelmap.microstructure import far_mass, interior, microstructure
 from kernelmap.problems.darcy import DarcyData
 from kernelmap.systems import strided_draws
@@ -17,8 +17,11 @@ def errors_on_darcy(model: KernelMap, data: DarcyData, d: int) -> dict[str, Any]
 
     Held-out pairs have sources that no training system has seen. Kernels are compared between interior nodes: on the
     boundary ring the pairs do not determine them. From pressure to source (p-to-g), the share of interior nodes whose
-    phase is found, and the mass of |K| beyond two steps of the mesh, come too.
+    phase is found, and the mass of |K| beyond two steps of the mesh, come too. A local posterior map, which knows
+    stiffnesses, gives Green's functions (g-to-p) by their inverse.
     """
+    if data.test.about["task"] == "g-to-p" and type(model) is LocalPosteriorMap:
+        model = SolutionPosteriorMap.of(model)
     inside = interior(data.test.x)
     found = evaluate(model, data.test, d, data.heldout, Focus(inside, inside.double()))
     systems = list(found["systems"].values())
