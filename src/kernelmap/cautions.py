@@ -8,7 +8,7 @@ from torch import Tensor
 
 from kernelmap.context import Context
 from kernelmap.identifiability import Identifiability
-from kernelmap.maps import Domain, Posterior
+from kernelmap.maps import ContextShape, Domain, KernelPosterior
 
 FEW_PAIRS = 30
 LOUD = 0.03
@@ -46,7 +46,7 @@ class Check:
 
 
 def cautions_of(
-    context: Context, domain: Domain, posterior: Posterior, diagnosis: Identifiability, check: Check | None
+    context: Context, trained: ContextShape, posterior: KernelPosterior, diagnosis: Identifiability, check: Check | None
 ) -> tuple[Caution, ...]:
     noise = float(posterior.noise.mean())
     found = [
@@ -54,7 +54,8 @@ def cautions_of(
         _mistaken_for_noise(context.d, noise),
         _unexplained(noise),
         _dark(context, diagnosis.dark),
-        _short(context, domain),
+        _short(context, trained.y),
+        _other_mesh(context, trained),
     ]
     if check is not None:
         found += [_far_out(check), _classical(check, noise)]
@@ -133,4 +134,15 @@ def _short(context: Context, domain: Domain) -> Caution | None:
         f"The grid runs from {first:g} to {last:g}, the model knows kernels from {low:g} to {high:g}.",
         "The kernel is taken to be zero outside the grid.",
         "If it is not, give tokens on the full range.",
+    )
+
+
+def _other_mesh(context: Context, trained: ContextShape) -> Caution | None:
+    """On a line the features are functions of position; on a plane, bonds belong to steps of the mesh."""
+    if context.y.dim == 1 or context.y.size == trained.N:
+        return None
+    return Caution(
+        f"The mesh has {context.y.size} nodes, the model was trained on {trained.N}.",
+        "The strengths of bonds are taken to be the same, step by step, on any mesh; training has not shown it.",
+        "Look at the error on pairs kept back; where it is large, train a model on this mesh.",
     )

@@ -19,7 +19,7 @@ from kernelmap.estimators import Estimate, dartr
 from kernelmap.files import atomic_path
 from kernelmap.identifiability import Identifiability, identifiability_of
 from kernelmap.kernel import Kernel
-from kernelmap.maps import KernelMap, PosteriorMap
+from kernelmap.maps import BandedMap, KernelMap
 from kernelmap.metrics import operator_error
 
 HELDOUT = 0.2
@@ -111,8 +111,8 @@ def discover(model: KernelMap, context: Context, about: dict[str, Any] | None = 
     The check keeps back one pair in five, finds a kernel from the rest and predicts them; the kernel that is returned
     is found from all pairs.
     """
-    if not isinstance(model, PosteriorMap):
-        raise InputError("discover needs a posterior map, which knows its error; use the shipped model `radial`.")
+    if not isinstance(model, BandedMap):
+        raise InputError("discover needs a posterior map, which knows its error; use the shipped `radial` or `darcy`.")
     if context.batch_shape:
         raise InputError(f"discover takes one system, got a batch of shape {tuple(context.batch_shape)}.")
     model.check_context(context)
@@ -123,6 +123,7 @@ def discover(model: KernelMap, context: Context, about: dict[str, Any] | None = 
     if model.u_std.dtype != torch.float64:
         model = deepcopy(model).double()
     with torch.no_grad():
+        model = model.suited(context)
         posterior = model.posterior(context)
         std = model.standard_deviation(posterior)
     check = _check(model, context) if context.d >= FEWEST else None
@@ -138,21 +139,22 @@ def discover(model: KernelMap, context: Context, about: dict[str, Any] | None = 
         classical=dartr(context),
         classical_error=None if check is None else check.classical_error,
         identifiability=diagnosis,
-        cautions=cautions_of(context, model.shape.y, posterior, diagnosis, check),
+        cautions=cautions_of(context, model.shape, posterior, diagnosis, check),
         predictive=posterior.predict,
         about=about or {},
         heldout_prediction=None if check is None else (check.mean, check.std),
     )
 
 
-def _check(model: PosteriorMap, context: Context) -> Check:
+def _check(model: BandedMap, context: Context) -> Check:
     """Keep pairs back, and predict them."""
     order = torch.randperm(context.d, generator=torch.Generator().manual_seed(0))
     count = round(HELDOUT * context.d)
     heldout, rest = context.select(order[:count]), context.select(order[count:])
     with torch.no_grad():
         mean, variance = model.posterior(rest).predict(heldout.U)
-    surprise = (mean - heldout.F) / variance.sqrt()
+    # Held nodes, which never respond, are predicted exactly and without doubt.
+    surprise = torch.where(mean == heldout.F, 0.0, (mean - heldout.F) / variance.sqrt())
     return Check(
         heldout,
         mean,

@@ -10,7 +10,7 @@ from torch import Tensor
 from kernelmap.context import Context
 from kernelmap.grids import Grid
 from kernelmap.kernel import Kernel
-from kernelmap.maps import KernelMap, LocalPosteriorMap, PosteriorMap
+from kernelmap.maps import BandedMap, KernelMap
 from kernelmap.metrics import coverage, exploration_measure, kernel_error, operator_error
 from kernelmap.progress import progress
 from kernelmap.systems import SystemSet, strided_draws
@@ -43,7 +43,7 @@ def evaluate(
 
 @torch.no_grad()
 def estimate(model: KernelMap, context: Context) -> Estimated:
-    if not isinstance(model, PosteriorMap | LocalPosteriorMap):
+    if not isinstance(model, BandedMap):
         return Estimated(model(context), None)
     posterior = model.posterior(context.to(torch.float64))
     return Estimated(Kernel(posterior.kernel, context.y, context.x), model.standard_deviation(posterior))

@@ -6,6 +6,7 @@ c components on n points has c n values, component by component.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 import torch
@@ -82,9 +83,14 @@ def from_points(points: np.ndarray | Tensor | Sequence[float]) -> Grid:
     return Grid(p[:, None], weights)
 
 
+def mesh(*axes: Float[Tensor, " n"]) -> Grid:
+    """The nodes of a mesh with these uniform axes, last coordinate fastest, each with the weight of one cell."""
+    axes = tuple(axis.to(torch.float64) for axis in axes)
+    points = torch.stack(torch.meshgrid(*axes, indexing="ij"), dim=-1).reshape(-1, len(axes))
+    cell = prod(float(axis[-1] - axis[0]) / (len(axis) - 1) for axis in axes)
+    return Grid(points, torch.full((len(points),), cell, dtype=torch.float64))
+
+
 def rectangle(n: int, dim: int = 2, low: float = 0.0, high: float = 1.0) -> Grid:
     """n^dim nodes of a uniform mesh of [low, high]^dim, last coordinate fastest, each of weight h^dim."""
-    axis = torch.linspace(low, high, n, dtype=torch.float64)
-    points = torch.stack(torch.meshgrid(*[axis] * dim, indexing="ij"), dim=-1).reshape(-1, dim)
-    h = (high - low) / (n - 1)
-    return Grid(points, torch.full((n**dim,), h**dim, dtype=torch.float64))
+    return mesh(*[torch.linspace(low, high, n, dtype=torch.float64)] * dim)

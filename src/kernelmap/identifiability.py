@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from kernelmap.context import Context
-from kernelmap.maps import Posterior
+from kernelmap.maps import KernelPosterior
 from kernelmap.metrics import exploration_measure
 
 DARK = 1e-2
@@ -20,7 +20,7 @@ class Identifiability:
 
     spectrum: eigenvalues of G-bar, the data's normal operator in L²(ρ), largest first.
     effective_rank: (Σ λ)² / Σ λ², how many directions of K the data weigh alike.
-    determined: how many directions stand out of the noise.
+    determined: how many directions of one row of the kernel stand out of the noise.
     data_share: 1 - posterior variance / prior variance at every point: 1 is known from data, 0 is prior alone.
     """
 
@@ -36,16 +36,11 @@ class Identifiability:
         return self.rho < DARK * self.rho.max()
 
 
-def identifiability_of(context: Context, posterior: Posterior) -> Identifiability:
+def identifiability_of(context: Context, posterior: KernelPosterior) -> Identifiability:
     """The diagnosis of one system's pairs."""
     rho, spectrum = normal_spectrum(context)
-    best = int(posterior.share.flatten(1).mean(dim=1).argmax())
-    factor = posterior.cells.factor[best].flatten(0, -3)[0]
-    # L Lᵀ = 1 + signal to noise of each direction.
-    determined = int((torch.linalg.eigvalsh(factor @ factor.mT) > 2).sum())
-    share = 1 - posterior.variance / posterior.prior_variance
     rank = float(spectrum.sum() ** 2 / spectrum.square().sum())
-    return Identifiability(rho, spectrum, rank, determined, share.clamp(0, 1))
+    return Identifiability(rho, spectrum, rank, posterior.determined, posterior.data_share)
 
 
 def normal_spectrum(context: Context) -> tuple[Float[Tensor, " N"], Float[Tensor, " R"]]:

@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kernelmap.files import read_json
-from kernelmap.maps import PosteriorMap
+from kernelmap.maps import BandedMap
 from kernelmap.model import load_model, shipped_directory, shipped_models
 
 
@@ -16,7 +16,7 @@ def models() -> None:
     for name in shipped_models():
         model, about = load_model(name)
         errors = read_json(shipped_directory() / name / "evaluation.json")["systems"]
-        pairs = "any" if isinstance(model, PosteriorMap) else str(model.shape.d)
+        pairs = "any" if isinstance(model, BandedMap) else str(model.shape.d)
         held, kernel = (
             ", ".join(f"{system} {values[key]:.1%}" for system, values in errors.items())
             for key in ("operator_error_heldout", "kernel_error")

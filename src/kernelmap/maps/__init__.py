@@ -4,6 +4,7 @@ from typing import Literal
 
 from kernelmap.maps.afno import AFNO
 from kernelmap.maps.autoencoder import Autoencoder
+from kernelmap.maps.banded import BandedMap, KernelPosterior
 from kernelmap.maps.base import KernelMap, MapOptions, Normaliser
 from kernelmap.maps.discrete import DiscreteNAO
 from kernelmap.maps.domain import ContextShape, Domain
@@ -46,10 +47,12 @@ __all__ = [
     "MAPS",
     "NAO",
     "Autoencoder",
+    "BandedMap",
     "ContextShape",
     "DiscreteNAO",
     "Domain",
     "KernelMap",
+    "KernelPosterior",
     "LocalOptions",
     "LocalPosterior",
     "LocalPosteriorMap",

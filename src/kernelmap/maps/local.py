@@ -7,7 +7,7 @@ from torch import Tensor
 from kernelmap.context import Context
 from kernelmap.errors import InputError
 from kernelmap.kernel import Kernel
-from kernelmap.maps.base import KernelMap
+from kernelmap.maps.banded import BandedMap
 from kernelmap.maps.domain import ContextShape
 from kernelmap.maps.lattice import Lattice
 from kernelmap.maps.local_posterior import LocalPosterior
@@ -21,7 +21,7 @@ JUDGES = 100
 """Nodes whose rows judge the noise: it is the same everywhere, so some of them are enough."""
 
 
-class LocalPosteriorMap(KernelMap):
+class LocalPosteriorMap(BandedMap):
     """K(x, .) acts on the nodes around x; its bonds' strengths have the learned prior `LocalPrior`.
 
     Given F = K diag(w) U + e, every row is a Bayesian regression of its own on the bonds of U:
@@ -41,15 +41,19 @@ class LocalPosteriorMap(KernelMap):
             raise InputError("the local posterior map needs inputs and outputs on a plane mesh.")
         self.prior = LocalPrior(options)
 
-    def check_pairs(self, d: int) -> None:
-        if d < 1:
-            raise InputError(f"a kernel cannot be told from {d} pairs; measure at least 1, better 20.")
-
-    def standardise(self, u: Tensor, f: Tensor) -> None:
-        """Nothing to do: every context is measured by its own scale."""
-
     def kernel(self, context: Context) -> Kernel:
         return Kernel(self.posterior(context).kernel, context.y, context.x)
+
+    def suited(self, context: Context) -> BandedMap:
+        """This map, or the solution operator of a local kernel where that leaves less of the pairs unexplained."""
+        from kernelmap.maps.solution import SolutionPosteriorMap
+
+        solution = SolutionPosteriorMap.of(self)
+        try:
+            better = bool((solution.posterior(context).noise < self.posterior(context).noise).all())
+        except InputError:
+            return self
+        return solution if better else self
 
     def standard_deviation(self, posterior: LocalPosterior) -> Float[Tensor, "*b M N"]:
         return posterior.variance.sqrt()

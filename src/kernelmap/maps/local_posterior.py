@@ -8,7 +8,7 @@ from torch import Tensor
 
 from kernelmap.context import Context
 from kernelmap.maps.lattice import Lattice
-from kernelmap.maps.regression import Regression
+from kernelmap.maps.regression import Regression, above_noise
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,33 @@ class LocalPosterior:
     @property
     def variance(self) -> Float[Tensor, "*b M N"]:
         """Posterior variance of the kernel; zero beyond the reach, where the prior allows nothing."""
+        return self._kernel_variance(self.cells)
+
+    def _kernel_variance(self, cells: Regression) -> Float[Tensor, "*b M N"]:
         ends = torch.eye(len(self.mean), dtype=self.mean.dtype, device=self.mean.device)
         # The node itself is an end of all its bonds.
         ends[:, len(ends) // 2] = 1
         _, exists = self.lattice.neighbours(self.reach)
-        variances = self._variance((exists[..., None] * ends).expand(*self.scale.shape[:-2], -1, -1, -1))
+        X = (exists[..., None] * ends).expand(*self.scale.shape[:-2], -1, -1, -1)
+        variances = self._variance(X, cells)
         return self.lattice.scatter(variances, self.reach) / self._weights.square()
+
+    @property
+    def data_share(self) -> Float[Tensor, "*b M N"]:
+        """1 - posterior variance / prior variance; 1 beyond the reach, where the kernel is known to be zero."""
+        share = 1 - self.variance / self._kernel_variance(self.cells._replace(factor=self._no_data))
+        return share.nan_to_num(1.0).clamp(0, 1)
+
+    @property
+    def determined(self) -> int:
+        """Directions that stand out of the noise at the middle one of the nodes."""
+        factors = self.cells.factor.flatten(0, -3)
+        return above_noise(factors[len(factors) // 2])
+
+    @property
+    def _no_data(self) -> Tensor:
+        """The factor of a regression that has seen nothing."""
+        return torch.eye(self.cells.factor.shape[-1]).to(self.mean).expand_as(self.cells.factor)
 
     def predict(self, U: Float[Tensor, "*b N n"]) -> tuple[Float[Tensor, "*b M n"], Float[Tensor, "*b M n"]]:
         """Mean and variance of the responses to new inputs, noise included."""
@@ -59,13 +80,13 @@ class LocalPosterior:
     def response_moments(self, U: Float[Tensor, "*b N n"]) -> tuple[Float[Tensor, "*b M n"], Float[Tensor, "*b M n"]]:
         """Mean and variance of K u, without noise."""
         bonds = self.lattice.bonds(U, self.reach)
-        return (self.strengths[..., None, :] @ bonds)[..., 0, :], self._variance(bonds)
+        return (self.strengths[..., None, :] @ bonds)[..., 0, :], self._variance(bonds, self.cells)
 
     @property
     def _weights(self) -> Float[Tensor, " N"]:
         return self.context.y.value_weights.to(self.mean)
 
-    def _variance(self, X: Float[Tensor, "*b M R n"]) -> Float[Tensor, "*b M n"]:
+    def _variance(self, X: Float[Tensor, "*b M R n"], cells: Regression) -> Float[Tensor, "*b M n"]:
         """Of cᵀ X."""
         common = (self.mean @ X)[..., None, :]
-        return self.scale.square() * self.cells.variance(torch.cat([X, common], dim=-2))[0]
+        return self.scale.square() * cells.variance(torch.cat([X, common], dim=-2))[0]

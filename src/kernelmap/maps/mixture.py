@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kernelmap.context import Context
-from kernelmap.maps.regression import Regression
+from kernelmap.maps.regression import Regression, above_noise
 
 
 class Jumps(NamedTuple):
@@ -68,6 +68,17 @@ class Posterior:
         """Variance of the kernel before the pairs were seen, at the amplitude that they gave."""
         variances = self.scale[..., None] * (self.cells.omega.square() @ self.phi.square().mT)
         return (self.share[..., None] * variances).sum(dim=0)
+
+    @property
+    def data_share(self) -> Float[Tensor, "*#b N"]:
+        """1 - posterior variance / prior variance: 1 is known from data, 0 is prior alone."""
+        return (1 - self.variance / self.prior_variance).clamp(0, 1)
+
+    @property
+    def determined(self) -> int:
+        """Directions of the likeliest component that stand out of the noise, for the first system of a batch."""
+        best = int(self.share.flatten(1).mean(dim=1).argmax())
+        return above_noise(self.cells.factor[best].flatten(0, -3)[0])
 
     @property
     def noise(self) -> Float[Tensor, "*#b"]:

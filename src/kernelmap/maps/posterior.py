@@ -10,7 +10,7 @@ from kernelmap.context import Context
 from kernelmap.errors import InputError
 from kernelmap.grids import Grid
 from kernelmap.kernel import Kernel
-from kernelmap.maps.base import KernelMap
+from kernelmap.maps.banded import BandedMap
 from kernelmap.maps.domain import ContextShape
 from kernelmap.maps.mixture import Jumps, Posterior, QuadratureError
 from kernelmap.maps.passes import FirstPass, Pairs, Try, evidence, mixture, noise_penalty
@@ -42,7 +42,7 @@ BAND_FACTOR, BAND_FEW_PAIRS, BAND_FLOOR = 0.1, 1.6, 0.004
 standard deviation as a share of the kernel's root mean square. Chosen on systems left out of training."""
 
 
-class PosteriorMap(KernelMap):
+class PosteriorMap(BandedMap):
     """K ~ Σ_q π_q N(0, α C_q) with C_q = Φ diag(ω_q²) Φᵀ, conditioned on F = K diag(w) U + e.
 
     The amplitude α is profiled out, and the component q and the noise on f are weighed by the context's own likelihood.
@@ -64,18 +64,11 @@ class PosteriorMap(KernelMap):
         self.log_theta = nn.Parameter(torch.tensor(math.log(0.2)))
         self.log_kept = nn.Parameter(torch.tensor(math.log(0.1)))
 
-    def check_pairs(self, d: int) -> None:
-        if d < 2:
-            raise InputError(f"a kernel cannot be told from {d} pair(s); measure at least 2, better 30.")
-
     def check_context(self, context: Context) -> None:
         super().check_context(context)
         y = context.y.points[:, 0]
         if len(y) < 4 or not (y.diff() > 0).all():
             raise InputError("the grid y needs at least 4 points in increasing order; sort them, and the rows of U.")
-
-    def standardise(self, u: Tensor, f: Tensor) -> None:
-        """Nothing to do: every context is measured by its own scale."""
 
     def kernel(self, context: Context) -> Kernel:
         return Kernel(self.posterior(context).kernel, context.y, context.x)

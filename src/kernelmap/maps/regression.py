@@ -49,3 +49,8 @@ def regress(
     misfit = (g.square().sum(dim=-1) - t[..., 0].square().sum(dim=-1)).clamp(min=TINY)
     log_det = n.log().sum(dim=-1) + 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1)
     return Regression(omega * z, misfit, log_det, factor, omega.expand(*batch, -1))
+
+
+def above_noise(factor: Float[Tensor, "R R"]) -> int:
+    """Directions whose signal exceeds the noise: L Lᵀ = 1 + signal to noise of each."""
+    return int((torch.linalg.eigvalsh(factor @ factor.mT) > 2).sum())

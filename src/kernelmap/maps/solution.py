@@ -46,6 +46,17 @@ class SolutionPosterior:
         return self._on_all(self._on_all(variance).mT).mT / self._weights.square()
 
     @property
+    def data_share(self) -> Float[Tensor, "*b M N"]:
+        """That of the local operator's row at every node: the solution needs all of it."""
+        rows = self.local.data_share.mean(dim=-1, keepdim=True)
+        return self._on_all(rows).expand(*rows.shape[:-2], -1, self.context.y.size)
+
+    @property
+    def determined(self) -> int:
+        """Directions of one row of the local operator that stand out of the noise."""
+        return self.local.determined
+
+    @property
     def noise(self) -> Float[Tensor, "*b"]:
         """The noise that was found, relative to the sources."""
         return self.local.noise
@@ -82,6 +93,9 @@ class SolutionPosteriorMap(LocalPosteriorMap):
         model = cls(local.shape, local.options).to(local.prior.white.dtype)
         model.load_state_dict(local.state_dict())
         return model
+
+    def suited(self, context: Context) -> "SolutionPosteriorMap":
+        return self
 
     def kernel(self, context: Context) -> Kernel:
         return Kernel(self.posterior(context).kernel, context.y, context.x)

@@ -9,12 +9,14 @@ from kernelmap.context import Context
 from kernelmap.errors import InputError
 from kernelmap.files import existing_file
 from kernelmap.reading.entries import Entries, context_of
+from kernelmap.reading.fields import field_context
 from kernelmap.reading.formats import file_format, read_entries
 from kernelmap.reading.mesh import mesh_context
 from kernelmap.reading.tokens import token_context
 
 LAYOUTS = {
     "mesh": ("x", "u", "f"),
+    "fields": ("x1", "x2", "u", "f"),
     "tokens on radii": ("U", "F", "r"),
     "tokens on points": ("U", "F", "y", "weights"),
 }
@@ -72,6 +74,8 @@ def _context(path: Path, entries: Entries, layout: str) -> tuple[Context, str]:
     """The context, and in words which pairs were dropped."""
     if layout == "mesh":
         return mesh_context(entries)
+    if layout == "fields":
+        return field_context(entries), "none"
     return _saved_context(path) if layout == "context" else token_context(entries), "none"
 
 

@@ -1,0 +1,60 @@
+"""What all maps share that know their own error."""
+
+from typing import Any, Protocol
+
+from jaxtyping import Float
+from torch import Tensor
+
+from kernelmap.context import Context
+from kernelmap.errors import InputError
+from kernelmap.maps.base import KernelMap
+
+
+class KernelPosterior(Protocol):
+    """What is known of a kernel after the pairs were seen."""
+
+    @property
+    def kernel(self) -> Float[Tensor, "*b M N"]:
+        """Posterior mean."""
+        ...
+
+    @property
+    def noise(self) -> Tensor:
+        """The relative noise on f that was found."""
+        ...
+
+    @property
+    def determined(self) -> int:
+        """Directions of the kernel, of one row of it, that stand out of the noise."""
+        ...
+
+    @property
+    def data_share(self) -> Float[Tensor, "*b M N"]:
+        """1 - posterior variance / prior variance: 1 is known from data, 0 is prior alone."""
+        ...
+
+    def predict(self, U: Float[Tensor, "*b N n"]) -> tuple[Float[Tensor, "*b M n"], Float[Tensor, "*b M n"]]:
+        """Mean and variance of the measured responses to new inputs."""
+        ...
+
+
+class BandedMap(KernelMap):
+    """A map that gives a posterior, and with it an error bar. It takes any number of pairs."""
+
+    def posterior(self, context: Context) -> KernelPosterior:
+        raise NotImplementedError
+
+    def standard_deviation(self, posterior: Any) -> Float[Tensor, "*b M N"]:
+        """Of the kernel at every point, calibrated."""
+        raise NotImplementedError
+
+    def suited(self, context: Context) -> "BandedMap":
+        """This map, or its relative that suits the pairs better."""
+        return self
+
+    def check_pairs(self, d: int) -> None:
+        if d < 2:
+            raise InputError(f"a kernel cannot be told from {d} pair(s); measure at least 2, better 30.")
+
+    def standardise(self, u: Tensor, f: Tensor) -> None:
+        """Nothing to do: every context is measured by its own scale."""

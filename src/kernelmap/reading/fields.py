@@ -1,0 +1,40 @@
+"""The layout of fields: u and f on the nodes of a uniform mesh of a plane, a pair for each field."""
+
+import numpy as np
+import torch
+
+from kernelmap import grids
+from kernelmap.context import Context
+from kernelmap.errors import InputError
+from kernelmap.reading.entries import Entries, context_of, is_uniform, numbers, require_finite, vector
+
+
+def field_context(entries: Entries) -> Context:
+    axes = [_axis(entries, name) for name in ("x1", "x2")]
+    shape = tuple(len(axis) for axis in axes)
+    u, f = (_fields(entries, name, shape) for name in ("u", "f"))
+    if len(u) != len(f):
+        raise InputError(f"u holds {len(u)} fields but f holds {len(f)}; every u needs its f.")
+    grid = grids.mesh(*(torch.from_numpy(axis) for axis in axes))
+    U, F = (torch.from_numpy(values.reshape(len(values), -1).T) for values in (u, f))
+    return context_of(U, F, grid, grid)
+
+
+def _axis(entries: Entries, name: str) -> np.ndarray:
+    values = vector(entries, name)
+    require_finite(name, values)
+    if len(values) < 3 or not (np.diff(values) > 0).all() or not is_uniform(values, values[0]):
+        raise InputError(f"{name} must hold at least 3 mesh points, increasing in equal steps; interpolate u and f.")
+    return values
+
+
+def _fields(entries: Entries, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    values = numbers(entries, name)
+    if values.ndim != 3 or values.shape[1:] != shape:
+        swapped = values.ndim == 3 and values.shape[:2] == shape
+        raise InputError(
+            f"{name} must have shape (d, {shape[0]}, {shape[1]}), a field for each pair on the points of x1 and x2, "
+            f"got {values.shape}.{' Its axes seem swapped: pairs go first.' if swapped else ''}"
+        )
+    require_finite(name, values)
+    return values
