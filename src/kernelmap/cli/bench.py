@@ -9,6 +9,7 @@ from rich.table import Table
 
 from kernelmap.benchmarks.attention import bench_attention
 from kernelmap.benchmarks.discover import bench_discover
+from kernelmap.benchmarks.mechanics import bench_mechanics
 from kernelmap.cli.options import JsonFile
 from kernelmap.errors import InputError
 from kernelmap.files import write_json
@@ -17,7 +18,7 @@ from kernelmap.provenance import provenance
 
 
 def bench(
-    what: Annotated[Literal["attention", "discover"], tyro.conf.Positional],
+    what: Annotated[Literal["attention", "discover", "mechanics"], tyro.conf.Positional],
     json: JsonFile = None,
     plot: Path | None = None,
     repeats: int = 7,
@@ -27,6 +28,7 @@ def bench(
     Args:
         what: attention: a training step of NAO against the textbook evaluation of the same formulas, and against N.
             discover: the posterior map against DARTR as published and against the bare algebra it needs.
+            mechanics: the solver of specimens against full Newton on the paper's mesh.
         json: write the figures to this file.
         plot: of `discover`: draw time and memory against N and d to this file.
         repeats: runs of each case; the fastest counts.
@@ -35,7 +37,7 @@ def bench(
         raise InputError("only `bench discover` draws a plot; leave --plot out.")
     if repeats < 1:
         raise InputError(f"--repeats must be at least 1, got {repeats}.")
-    results = {"attention": bench_attention, "discover": bench_discover}[what](repeats)
+    results = {"attention": bench_attention, "discover": bench_discover, "mechanics": bench_mechanics}[what](repeats)
     if json is not None:
         write_json(json, results | provenance())
     if plot is not None:
@@ -45,7 +47,11 @@ def bench(
         table.add_column(column, justify="right")
     for case in results["cases"]:
         table.add_row(*(_cell(value) for value in case.values()))
-    Console(width=max(140, Console().width)).print(table)
+    console = Console(width=max(140, Console().width))
+    console.print(table)
+    for name, value in results.items():
+        if name != "cases":
+            console.print(f"{name}: {_cell(value)}")
 
 
 def _cell(value: Any) -> str:

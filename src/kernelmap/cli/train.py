@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Annotated
 
-import tyro
 from rich import print
 from rich.markup import escape
 
-from kernelmap.cli.options import Problem, use_threads
+from kernelmap.cli.options import Flat, Problem, use_threads
 from kernelmap.errors import InputError
 from kernelmap.maps import MapName, MapOptions, PosteriorOptions
 from kernelmap.problems.radial import Setting, Variant, radial
@@ -15,8 +14,6 @@ from kernelmap.provenance import provenance
 from kernelmap.training.loop import Machine
 from kernelmap.training.loop import train as run
 from kernelmap.training.recipe import Recipe
-
-Flat = tyro.conf.arg(name="")
 
 
 def train(

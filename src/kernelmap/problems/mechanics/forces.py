@@ -8,9 +8,8 @@ from jaxtyping import Float
 
 from kernelmap.errors import InputError
 
-Stream = int
-TRAINING: Stream = 0
-HELD_OUT: Stream = 1
+TRAINING, HELD_OUT = 0, 1
+"""Streams of random numbers: of the loads that training sees, and of those it does not."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +18,13 @@ class ForceField:
 
     c_0 = 1, c_k(t) = √2 cos(kπt) for k = 1..modes; σ_00 = 0, the others σ_kl ∝ (π²(k²+l²) + τ²)^(-α/2) with Σ σ² = 1:
     f_i has mean zero and variance amplitude², on the average over the square.
+
+    Attributes:
+        amplitude: standard deviation of each component of the force.
+        modes: cosine modes in each direction.
+        tau: where the spectrum starts to fall.
+        alpha: how fast it falls.
+        seed: of the forces.
     """
 
     amplitude: float = 1.0
@@ -28,10 +34,10 @@ class ForceField:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not (0 < self.amplitude < np.inf and self.modes >= 1 and self.tau > 0 and 0 <= self.alpha < np.inf):
+        finite = all(0 < value < np.inf for value in (self.amplitude, self.tau, self.alpha))
+        if not finite or self.modes < 1 or self.seed < 0:
             raise InputError(
-                "forces need a positive finite amplitude, modes >= 1, a positive tau and a finite alpha >= 0, "
-                f"got {asdict(self)}."
+                f"forces need a positive finite amplitude, tau and alpha, modes >= 1 and seed >= 0; got {asdict(self)}."
             )
 
     @property
@@ -42,14 +48,15 @@ class ForceField:
         sigma[0, 0] = 0
         return sigma / np.linalg.norm(sigma)
 
-    def draw(self, count: int, stream: Stream) -> Float[np.ndarray, "count 2 k k"]:
+    def draw(self, count: int, stream: int) -> Float[np.ndarray, "count 2 k k"]:
         """The coefficients of the first `count` forces of a stream; fewer are the beginning of more."""
         k = self.modes + 1
         normal = np.random.default_rng([self.seed, stream]).standard_normal((count, 2, k, k))
         return self.amplitude * self.deviations * normal
 
     def about(self) -> dict[str, Any]:
-        return asdict(self) | {"formula": " ".join((self.__doc__ or "").split())}
+        formula, _, _ = (self.__doc__ or "").partition("Attributes:")
+        return asdict(self) | {"formula": " ".join(formula.split())}
 
 
 def evaluate(coefficients: Float[np.ndarray, "L 2 k k"], axis: Float[np.ndarray, " m"]) -> Float[np.ndarray, "2 L n"]:

@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Bool, Float, Int, UInt8
 
 from kernelmap.errors import InputError
 from kernelmap.files import existing_file
+
+Split = Literal["id", "ood"]
 
 PER_DIGIT = 50
 SOFT, STIFF = 1.0, 100.0
@@ -33,6 +36,16 @@ class Specimens:
         if not 1 <= count <= len(self):
             raise InputError(f"there are {len(self)} specimens; ask for 1 to {len(self)} of them, not {count}.")
         return Specimens(self.names[:count], self.images[:count], None if self.digits is None else self.digits[:count])
+
+    def for_testing(self, split: Split) -> Bool[np.ndarray, " S"]:
+        """id: the second of every ten of a digit, 5 of 50 (of all, where there are no digits); ood: all nines."""
+        if split == "ood":
+            if self.digits is None:
+                raise InputError("the split ood keeps the nines for testing, but bitmaps have no digits; take id.")
+            return self.digits == 9
+        digits = np.zeros(len(self), int) if self.digits is None else self.digits
+        rank = np.array([np.count_nonzero(digits[:index] == digit) for index, digit in enumerate(digits)])
+        return rank % 10 == 1
 
 
 def mnist() -> Specimens:

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kernelmap.problems.mechanics.assembly import Body, Gradient, PerLoad
-from kernelmap.problems.mechanics.material import determinant, pressure, stiffening
+from kernelmap.problems.mechanics.material import determinant
 
 HALVINGS = 30
 SUFFICIENT = 1e-4
@@ -24,24 +24,24 @@ class Lines:
         self.J1 -= F[0, 1] * H[1, 0]
         self.J1 -= F[1, 0] * H[0, 1]
         self.J2 = determinant(H)
+        self.inverse = 1 / self.J
         weighted = self.mu * H
         self.shear = _integral(weighted, F), _integral(weighted, H)
 
     def curvature(self) -> PerLoad:
-        """∫ H:A(F):H = ∫ μ H:H + 2 U'(J) J₂ + U''(J) J₁², the second derivative of the energy at t = 0."""
-        bulk = stiffening(self.J, self.mu, self.lam)
-        bulk *= self.J1
-        bulk *= self.J1
-        bulk += 2 * pressure(self.J, self.mu, self.lam) * self.J2
+        """∫ H:A(F):H = ∫ μ H:H + λ/2 (J₁² + 2 J J₂) + (μ + λ/2) (J₁²/J² - 2 J₂/J)."""
+        squared, twice = self.J1 * self.J1, 2 * self.J2
+        bulk = self.lam / 2 * (squared + self.J * twice)
+        bulk += (self.mu + self.lam / 2) * self.inverse * (self.inverse * squared - twice)
         return self.shear[1] + bulk.sum(axis=(1, 2))
 
     def change(self, t: PerLoad) -> PerLoad:
-        """∫ ψ(F + tH) - ψ(F); not a number, or infinite, where J(t) <= 0 somewhere."""
+        """∫ ψ(F + tH) - ψ(F), with J(t)² - J² = δ(2J + δ), δ = t J₁ + t² J₂; not finite where J(t) <= 0 somewhere."""
         s = t[:, None, None]
         delta = (self.J1 + s * self.J2) * s
         bulk = self.lam / 4 * delta * (2 * self.J + delta)
         with np.errstate(invalid="ignore", divide="ignore"):
-            bulk -= (self.mu + self.lam / 2) * np.log1p(delta / self.J)
+            bulk -= (self.mu + self.lam / 2) * np.log1p(delta * self.inverse)
         return t * self.shear[0] + t**2 / 2 * self.shear[1] + bulk.sum(axis=(1, 2))
 
     def search(self, length: PerLoad, slope: PerLoad, work: PerLoad) -> PerLoad:
