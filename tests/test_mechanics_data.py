@@ -151,7 +151,7 @@ def test_mnist_specimens_and_splits():
 
 
 def test_a_killed_run_goes_on_where_it_was(tmp_path, generated, monkeypatch):
-    many = np.concatenate([IMAGES] * 20)
+    many = np.concatenate([IMAGES] * 5)
     plan = Plan(bitmaps(many), loads=6, elements="q2-5")
     out, parts = tmp_path / "set.h5", tmp_path / "set.h5.parts"
     run = multiprocessing.get_context("fork").Process(target=generate, args=(plan, out, 1))
@@ -222,22 +222,25 @@ def test_the_dask_backend_gives_the_same(tmp_path, generated):
     assert contents(tmp_path / "set.h5") == contents(generated)
 
 
-def test_loads_that_do_not_converge_are_named_and_the_rest_is_kept(kernelmap, images, tmp_path):
+def test_loads_that_do_not_converge_are_named_and_the_rest_is_kept(kernelmap, images, tmp_path, monkeypatch):
+    draw = ForceField.draw
+
+    def second_too_large(self, count, stream):
+        return draw(self, count, stream) * np.where(np.arange(count) == 1, 1e6, 1)[:, None, None, None]
+
+    monkeypatch.setattr(ForceField, "draw", second_too_large)
     out = tmp_path / "set.h5"
     words = ["--images", images, "--elements", "q2-5", "--loads", 4, "--specimens", 2, "--jobs", 1]
-    code, said, _ = kernelmap("generate", "mechanics", "--out", out, *words, "--amplitude", 30)
+    code, said, _ = kernelmap("generate", "mechanics", "--out", out, *words)
     assert code == 0
-    with h5py.File(out) as file:
-        converged: np.ndarray = file["converged"][()]  # pyright: ignore
-        finite = np.isfinite(file["displacement"][()]).all(axis=(2, 3))  # pyright: ignore
-    np.testing.assert_array_equal(converged, finite)
-    failed = [(index, load) for index, load in np.argwhere(~converged[:, :4])]
-    assert 0 < len(failed) < 8
     assert "not converged" in said
-    for index, load in failed:
-        assert f"load {load} of bitmap-{index:03d}" in said.replace("\n", " ")
+    assert "load 1 of bitmap-000, load 1 of bitmap-001. Give a smaller --amplitude" in " ".join(said.split())
+    with h5py.File(out) as file:
+        assert file["converged"][1].tolist() == [True, False, True, True, True]  # pyright: ignore
+        assert np.isnan(file["displacement"][:, 1]).all()  # pyright: ignore
     data = mechanics(out, "id")
-    assert data.train.about["left_out_loads"] == np.flatnonzero(~converged[0, :4]).tolist()
+    assert data.train.about["left_out_loads"] == [1]
+    assert data.train.pairs == 3
     assert torch.isfinite(data.train.f).all()
 
 

@@ -55,7 +55,7 @@ def _solve_all(plan: Plan, indices: list[int], jobs: int) -> Iterator[Part]:
         raise InputError("generating needs the package joblib: pip install 'kernelmap[mechanics]'.") from error
     coefficients, solved = plan.coefficients(), plan.solved()
     tasks = (delayed(_solve)(i, plan.specimens.images[i], plan.elements, coefficients[solved[i]]) for i in indices)
-    yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks)
+    yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks)  # pyright: ignore
 
 
 def _solve(index: int, image: np.ndarray, elements: str, coefficients: np.ndarray) -> Part:
