@@ -115,6 +115,14 @@ def recipes() -> str:
     return _table(["recipe", "epochs", "minutes", "f, context", "f, held out", "kernel", "kernel, pooled"], rows)
 
 
+def mechanics() -> str:
+    result = _read(RESULTS / "bench-mechanics.json")
+    rows = [[c["solver"], c["elements"], f"{c['solves']}", f"{c['ms_per_solve']:.0f} ms"] for c in result["cases"]]
+    rows[0].append(f"{result['ratio']:.0f}")
+    rows[1].append("1")
+    return _table(["solver", "elements", "solves", "core time per solve", "times faster"], rows)
+
+
 TABLES = {
     "kernels": ("README.md", kernels),
     "shipped": ("README.md", shipped),
@@ -126,6 +134,7 @@ TABLES = {
     "grids": ("docs/radial.md", grids),
     "nao-mean": ("docs/radial.md", nao_mean),
     "speed": ("docs/radial.md", speed),
+    "mechanics": ("docs/mechanics.md", mechanics),
 }
 
 

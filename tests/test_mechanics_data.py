@@ -15,8 +15,13 @@ import torch
 
 from kernelmap.errors import InputError
 from kernelmap.problems.mechanics import ForceField, Plan, bitmaps, generate, generation, mechanics, mnist, respond
+from kernelmap.problems.mechanics.assembly import deformation
+from kernelmap.problems.mechanics.elements import read_elements
 from kernelmap.problems.mechanics.forces import HELD_OUT, TRAINING, evaluate
 from kernelmap.problems.mechanics.images import modulus, read_bitmaps
+from kernelmap.problems.mechanics.matrices import body_forces
+from kernelmap.problems.mechanics.solver import solve
+from kernelmap.problems.mechanics.specimen import clamped
 
 PIXELS = 5
 IMAGES = np.random.default_rng(0).integers(0, 256, (12, PIXELS, PIXELS), dtype=np.uint8)
@@ -148,6 +153,21 @@ def test_mnist_specimens_and_splits():
     assert plan.solved().sum() == 500 * 200 + 95 * 50
     first = specimens.first(20)
     np.testing.assert_array_equal(first.for_testing("id"), np.arange(20) >= 10)
+
+
+def test_the_response_is_mildly_nonlinear():
+    """The documented strains, about 10 % in the median, and the distance of the linearised solution, about 5 %."""
+    mesh = read_elements("q2-28")
+    loads = body_forces(mesh, evaluate(ForceField().draw(8, TRAINING), np.linspace(0, 1, 57)))
+    for image in mnist().images[[0, 8]]:
+        body = clamped(image, mesh)
+        u, _ = solve(body, loads, np.zeros_like(loads))
+        F = deformation(body, u)
+        green = (np.einsum("ki...,kj...->ij...", F, F) - np.eye(2)[:, :, None, None, None]) / 2
+        assert 0.08 < np.median(np.sqrt(np.square(green).sum(axis=(0, 1)))) < 0.12
+        small = 1e-4
+        linear = solve(body, small * loads, np.zeros_like(loads))[0] / small
+        assert 0.03 < np.median(np.linalg.norm(linear - u, axis=(0, 2)) / np.linalg.norm(u, axis=(0, 2))) < 0.07
 
 
 def test_a_killed_run_goes_on_where_it_was(tmp_path, generated, monkeypatch):
@@ -332,3 +352,11 @@ def test_missing_packages_are_named(monkeypatch, tmp_path):
         mnist()
     with pytest.raises(InputError, match=r"joblib.*kernelmap\[mechanics\]"):
         generate(PLAN, tmp_path / "set.h5", jobs=1)
+
+
+def test_the_committed_benchmark_shows_what_it_should():
+    results = json.loads((Path(__file__).parents[1] / "experiments/results/bench-mechanics.json").read_text())
+    assert results["converged"]
+    assert results["ratio"] >= 20
+    assert results["checked_against_newton"] == 30
+    assert results["max_relative_difference"] < 1e-6

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ class Plan:
     """All specimens under the same `loads` loads; those for testing also under a quarter as many held-out loads."""
 
     specimens: Specimens
-    forces: ForceField = ForceField()  # noqa: RUF009
+    forces: ForceField = field(default_factory=ForceField)
     loads: int = LOADS
     elements: str = ELEMENTS
 
