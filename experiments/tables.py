@@ -143,6 +143,14 @@ def claims() -> str:
     return _table(["claim", "measured here", "holds"], [list(row) for row in rows])
 
 
+def mechanics() -> str:
+    result = _read(RESULTS / "bench-mechanics.json")
+    rows = [[c["solver"], c["elements"], f"{c['solves']}", f"{c['ms_per_solve']:.0f} ms"] for c in result["cases"]]
+    rows[0].append(f"{result['ratio']:.0f}")
+    rows[1].append("1")
+    return _table(["solver", "elements", "solves", "core time per solve", "times faster"], rows)
+
+
 TABLES = {
     "kernels": ("README.md", kernels),
     "shipped": ("README.md", shipped),
@@ -158,6 +166,7 @@ TABLES = {
     "table2": ("docs/paper.md", lambda: paper_table("table2")),
     "resolution": ("docs/paper.md", resolution),
     "claims": ("docs/paper.md", claims),
+    "mechanics": ("docs/mechanics.md", mechanics),
 }
 
 

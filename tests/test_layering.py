@@ -25,7 +25,7 @@ ROOMS = [
     {"benchmarks", "reproduce"},
     {"cli"},
 ]
-FORBIDDEN_AT_IMPORT = {"matplotlib", "tensorboard", "wandb", "gradio", "dask"}
+FORBIDDEN_AT_IMPORT = {"matplotlib", "tensorboard", "wandb", "gradio", "dask", "joblib", "mlxtend", "pandas", "sklearn"}
 
 
 def imports(path: Path) -> set[str]:

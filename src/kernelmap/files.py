@@ -19,10 +19,11 @@ from kernelmap.errors import InputError
 
 
 @contextmanager
-def atomic_path(path: Path | str) -> Iterator[Path]:
+def atomic_path(path: Path | str, room: int = 0) -> Iterator[Path]:
     """A temporary path beside `path`, renamed to it on success and removed on failure.
 
-    A process killed half way leaves the old file as it was.
+    A process killed half way leaves the old file as it was. `room` is the number of bytes that must be free on the
+    disk before anything is written: HDF5 may crash when the disk becomes full under it.
     """
     path = Path(path)
     if path.is_dir():
@@ -35,6 +36,10 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
     os.close(handle)
     temporary = Path(name)
     try:
+        if room and hasattr(os, "posix_fallocate"):
+            with temporary.open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, room)
+                file.truncate(0)
         yield temporary
         temporary.chmod(0o666 & ~_umask())
         os.replace(temporary, path)

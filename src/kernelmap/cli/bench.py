@@ -10,17 +10,23 @@ from rich.table import Table
 from kernelmap.benchmarks.attention import bench_attention
 from kernelmap.benchmarks.darcy import bench_darcy
 from kernelmap.benchmarks.discover import bench_discover
+from kernelmap.benchmarks.mechanics import bench_mechanics
 from kernelmap.cli.options import JsonFile
 from kernelmap.errors import InputError
 from kernelmap.files import write_json
 from kernelmap.plots import plot_discover_benchmark
 from kernelmap.provenance import provenance
 
-BENCHMARKS = {"attention": bench_attention, "darcy": bench_darcy, "discover": bench_discover}
+BENCHMARKS = {
+    "attention": bench_attention,
+    "darcy": bench_darcy,
+    "discover": bench_discover,
+    "mechanics": bench_mechanics,
+}
 
 
 def bench(
-    what: Annotated[Literal["attention", "darcy", "discover"], tyro.conf.Positional],
+    what: Annotated[Literal["attention", "darcy", "discover", "mechanics"], tyro.conf.Positional],
     json: JsonFile = None,
     plot: Path | None = None,
     repeats: int = 7,
@@ -31,6 +37,7 @@ def bench(
         what: attention: a training step of NAO against the textbook evaluation of the same formulas, and against N.
             darcy: the same on n x n points, where W(x, z) is a matrix: its networks, and its low-rank form.
             discover: the posterior map against DARTR as published and against the bare algebra it needs.
+            mechanics: the solver of specimens against full Newton on the paper's mesh.
         json: write the figures to this file.
         plot: of `discover`: draw time and memory against N and d to this file.
         repeats: runs of each case; the fastest counts.
@@ -49,7 +56,11 @@ def bench(
         table.add_column(column, justify="right")
     for case in results["cases"]:
         table.add_row(*(_cell(value) for value in case.values()))
-    Console(width=max(140, Console().width)).print(table)
+    console = Console(width=max(140, Console().width))
+    console.print(table)
+    for name, value in results.items():
+        if name != "cases":
+            console.print(f"{name}: {_cell(value)}")
 
 
 def _cell(value: Any) -> str:

@@ -17,13 +17,18 @@ def cache_directory() -> Path:
     return Path(os.environ.get("KERNELMAP_CACHE") or platformdirs.user_cache_path("kernelmap"))
 
 
+def code_hash(generator: Path) -> str:
+    """Twelve digits that change with the code in a directory."""
+    sources = b"".join(source.read_bytes() for source in sorted(generator.glob("*.py")))
+    return hashlib.sha256(sources).hexdigest()[:12]
+
+
 def cached(name: str, generator: Path, generate: Callable[[], SystemSet]) -> SystemSet:
     """The systems stored under `name`; generated, and stored, when absent, damaged or made by other code.
 
     `generator` is the directory of the code that generates them.
     """
-    sources = b"".join(source.read_bytes() for source in sorted(generator.glob("*.py")))
-    path = cache_directory() / f"{generator.name}-{hashlib.sha256(sources).hexdigest()[:12]}" / name
+    path = cache_directory() / f"{generator.name}-{code_hash(generator)}" / name
     if path.exists():
         try:
             return SystemSet.load(path)
