@@ -117,8 +117,8 @@ def test_conditioning_is_dense_gaussian_regression():
     mean = s * m + gain @ (context.F[row] - s * m @ context.U)
     variance = (C - gain @ context.U.mT @ C).diagonal()
     w = context.y.weights[0]
-    torch.testing.assert_close(posterior.kernel[row] * w, mean, rtol=1e-6, atol=1e-6 * float(mean.abs().max()))
-    torch.testing.assert_close(posterior.variance[row] * w**2, variance, rtol=1e-5, atol=1e-7 * float(variance.max()))
+    torch.testing.assert_close(posterior.kernel[row] * w, mean, rtol=1e-6, atol=1e-6 * mean.abs().max().item())
+    torch.testing.assert_close(posterior.variance[row] * w**2, variance, rtol=1e-5, atol=1e-7 * variance.max().item())
     u = data.heldout.u[0, :3].mT
     predicted, spread = posterior.predict(u)
     torch.testing.assert_close(predicted[row], mean @ u, rtol=1e-6, atol=1e-6)
