@@ -1,15 +1,15 @@
 """`kernelmap evaluate`: errors of a model on a problem's test systems."""
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from tyro.conf import subcommand
 
-from kernelmap.cli.options import Flat, JsonFile
+from kernelmap.cli.options import JsonFile
+from kernelmap.errors import InputError
 from kernelmap.evaluation import evaluate as errors_of
 from kernelmap.files import write_json
 from kernelmap.maps import KernelMap
@@ -22,23 +22,12 @@ from kernelmap.reproduce.darcy import errors_on_darcy
 
 @dataclass(frozen=True)
 class Radial:
-    """Nonlocal diffusion with a radial kernel: three test systems.
+    """Three test systems of nonlocal diffusion."""
 
-    Attributes:
-        d: pairs in a context; the model's own by default.
-        variant: as the paper's text says, or as the authors' released data are.
-        dx: mesh width of locations and radii; 0.0125 or 0.025.
-        noise: standard deviation of noise on f, relative to the root mean square of f.
-        seed: of the noise.
-        json: write the errors, as fractions, to this file.
-    """
-
-    d: int | None = None
     variant: Variant = "released"
     dx: float = 0.0125
     noise: float = 0.0
     seed: int = 0
-    json: JsonFile = None
 
     def errors(self, model: KernelMap, d: int) -> dict[str, Any]:
         test = radial("sine", self.variant, self.dx).test
@@ -49,43 +38,55 @@ class Radial:
 
 @dataclass(frozen=True)
 class Darcy:
-    """Flow through a porous medium: ten test systems, of which the mean errors are given.
+    """Ten test systems of flow through a porous medium, of which the mean errors are given."""
 
-    Attributes:
-        task: g-to-p (the kernel is the Green's function), p-to-g (the stiffness) or b-to-p (not linear).
-        d: pairs in a context; the model's own by default.
-        n: nodes in each direction.
-        json: write the errors, as fractions, to this file.
-    """
-
-    task: Task
-    d: int | None = None
+    task: Task = "g-to-p"
     n: int = 21
-    json: JsonFile = None
 
     def errors(self, model: KernelMap, d: int) -> dict[str, Any]:
         data = darcy(self.task, self.n)
         return errors_on_darcy(model, data, d) | {"data": data.test.about}
 
 
+PROBLEMS = {"radial": Radial, "darcy": Darcy}
+
+
 def evaluate(
     model: Annotated[str, tyro.conf.Positional],
-    problem: Annotated[
-        Annotated[Radial, subcommand("radial", prefix_name=False)]
-        | Annotated[Darcy, subcommand("darcy", prefix_name=False)],
-        Flat,
-    ],
+    problem: Annotated[Literal["radial", "darcy"], tyro.conf.Positional],
+    d: int | None = None,
+    variant: Variant | None = None,
+    dx: float | None = None,
+    noise: float | None = None,
+    seed: int | None = None,
+    task: Task | None = None,
+    n: int | None = None,
+    json: JsonFile = None,
 ) -> None:
     """Errors of a model on systems it has never seen: operator error on context and held-out pairs, kernel error.
 
     Args:
         model: a shipped model's name (see `kernelmap models`) or a model's directory.
+        problem: radial: nonlocal diffusion with a radial kernel. darcy: flow through a porous medium.
+        d: pairs in a context; the model's own by default.
+        variant: of radial: as the paper's text says, or as the authors' released data are (default).
+        dx: of radial: mesh width of locations and radii; 0.0125 (default) or 0.025.
+        noise: of radial: standard deviation of noise on f, relative to the root mean square of f.
+        seed: of the noise.
+        task: of darcy: g-to-p (default; the kernel is the Green's function), p-to-g (the stiffness) or b-to-p.
+        n: of darcy: nodes in each direction; 21 by default.
+        json: write the errors, as fractions, to this file.
     """
+    named = {"variant": variant, "dx": dx, "noise": noise, "seed": seed, "task": task, "n": n}
+    given = {name: value for name, value in named.items() if value is not None}
+    taken = {field.name for field in fields(PROBLEMS[problem])}
+    if not given.keys() <= taken:
+        raise InputError(f"{problem} takes no --{', --'.join(sorted(given.keys() - taken))}; leave it out.")
     loaded, _ = load_model(model)
-    pairs = loaded.shape.d if problem.d is None else problem.d
-    results = problem.errors(loaded.double(), pairs)
-    if problem.json is not None:
-        write_json(problem.json, results | {"model": model, "d": pairs, **provenance()})
+    pairs = loaded.shape.d if d is None else d
+    results = PROBLEMS[problem](**given).errors(loaded.double(), pairs)
+    if json is not None:
+        write_json(json, results | {"model": model, "d": pairs, **provenance()})
     about = ", ".join(f"{key} {value}" for key, value in results["data"].items())
     Console().print(table(results, f"{escape(model)}, d = {pairs} ({escape(about)})"))
 

@@ -21,6 +21,6 @@ def models() -> None:
             ", ".join(f"{system} {values[key]:.1%}" for system, values in errors.items())
             for key in ("operator_error_heldout", "kernel_error")
         )
-        trained = f"{about['problem']}, {about['setting']}, {about['variant']} variant"
+        trained = ", ".join(str(about[key]) for key in ("problem", "setting", "variant", "task") if key in about)
         table.add_row(name, type(model).__name__, pairs, str(model.parameter_count), trained, held, kernel)
     Console().print(table)

@@ -4,11 +4,14 @@ from typing import Any
 
 import torch
 
-from kernelmap.evaluation import Focus, estimate, evaluate
+from kernelmap.context import Context
+from kernelmap.evaluation import Estimated, Focus, errors, estimate, evaluate
 from kernelmap.kernel import Kernel
 from kernelmap.maps import KernelMap, LocalPosteriorMap, SolutionPosteriorMap
+from kernelmap.maps.pointwise import pointwise
 from kernelmap.microstructure import far_mass, interior, microstructure
 from kernelmap.problems.darcy import DarcyData
+from kernelmap.problems.darcy.tokens import smoothness, with_tokens
 from kernelmap.systems import strided_draws
 
 
@@ -18,17 +21,28 @@ def errors_on_darcy(model: KernelMap, data: DarcyData, d: int) -> dict[str, Any]
     Held-out pairs have sources that no training system has seen. Kernels are compared between interior nodes: on the
     boundary ring the pairs do not determine them. From pressure to source (p-to-g), the share of interior nodes whose
     phase is found, and the mass of |K| beyond two steps of the mesh, come too. A local posterior map, which knows
-    stiffnesses, gives Green's functions (g-to-p) by their inverse.
+    stiffnesses, gives Green's functions (g-to-p) by their inverse; from b to p, which is not linear, its place is taken
+    by a pointwise kernel on tokens g[b], which has no learned weights.
     """
-    if data.test.about["task"] == "g-to-p" and type(model) is LocalPosteriorMap:
-        model = SolutionPosteriorMap.of(model)
+    task = data.test.about["task"]
     inside = interior(data.test.x)
-    found = evaluate(model, data.test, d, data.heldout, Focus(inside, inside.double()))
+    focus = Focus(inside, inside.double())
+    if task == "b-to-p" and isinstance(model, LocalPosteriorMap):
+        tokens = with_tokens(data)
+        found = {"parameters": 0, "systems": errors(_of_tokens, tokens.test, d, tokens.heldout, focus)}
+    else:
+        suited = SolutionPosteriorMap.of(model) if task == "g-to-p" and type(model) is LocalPosteriorMap else model
+        found = evaluate(suited, data.test, d, data.heldout, focus)
     systems = list(found["systems"].values())
-    test = {key: _mean([errors[key] for errors in systems]) for key in systems[0]}
-    if data.test.about["task"] == "p-to-g":
+    test = {key: _mean([each[key] for each in systems]) for key in systems[0]}
+    if task == "p-to-g":
         test |= _phases(model, data, d)
     return {"parameters": found["parameters"], "systems": {"test": test}}
+
+
+def _of_tokens(context: Context) -> Estimated:
+    found = pointwise(context.to(torch.float64), smoothness().tolist())
+    return Estimated(found.kernel, found.std)
 
 
 def _phases(model: KernelMap, data: DarcyData, d: int) -> dict[str, float | None]:
