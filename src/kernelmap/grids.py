@@ -83,7 +83,7 @@ def from_points(points: np.ndarray | Tensor | Sequence[float]) -> Grid:
     return Grid(p[:, None], weights)
 
 
-def mesh(*axes: Float[Tensor, " n"]) -> Grid:
+def mesh(*axes: Float[Tensor, " _"]) -> Grid:
     """The nodes of a mesh with these uniform axes, last coordinate fastest, each with the weight of one cell."""
     axes = tuple(axis.to(torch.float64) for axis in axes)
     points = torch.stack(torch.meshgrid(*axes, indexing="ij"), dim=-1).reshape(-1, len(axes))

@@ -1,6 +1,7 @@
 """What all maps share that know their own error."""
 
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor
@@ -10,32 +11,32 @@ from kernelmap.errors import InputError
 from kernelmap.maps.base import KernelMap
 
 
-class KernelPosterior(Protocol):
+class KernelPosterior(ABC):
     """What is known of a kernel after the pairs were seen."""
 
     @property
+    @abstractmethod
     def kernel(self) -> Float[Tensor, "*b M N"]:
         """Posterior mean."""
-        ...
 
     @property
+    @abstractmethod
     def noise(self) -> Tensor:
         """The relative noise on f that was found."""
-        ...
 
     @property
+    @abstractmethod
     def determined(self) -> int:
         """Directions of the kernel, of one row of it, that stand out of the noise."""
-        ...
 
     @property
+    @abstractmethod
     def data_share(self) -> Float[Tensor, "*b M N"]:
         """1 - posterior variance / prior variance: 1 is known from data, 0 is prior alone."""
-        ...
 
+    @abstractmethod
     def predict(self, U: Float[Tensor, "*b N n"]) -> tuple[Float[Tensor, "*b M n"], Float[Tensor, "*b M n"]]:
         """Mean and variance of the measured responses to new inputs."""
-        ...
 
 
 class BandedMap(KernelMap):

@@ -7,15 +7,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kernelmap.context import Context
+from kernelmap.maps.banded import KernelPosterior
 from kernelmap.maps.lattice import Lattice
 from kernelmap.maps.regression import Regression, above_noise
 
 
 @dataclass(frozen=True)
-class LocalPosterior:
+class LocalPosterior(KernelPosterior):
     """Strengths c(x) = s (m + [a z + m τ z_0]) of the bonds of M nodes, with `cells` the posterior of a z and τ z_0.
 
-    The batch *b is that of the context. `noise` is the relative noise on f that was found, `error` the variance of f
+    The batch *b is that of the context. `level` is the relative noise on f that was found, `error` the variance of f
     that the kernel does not explain, in units of the scale s; its share `systematic` is not noise, and may be alike at
     all nodes.
     """
@@ -24,11 +25,16 @@ class LocalPosterior:
     cells: Regression
     scale: Float[Tensor, "*b 1 1"]
     error: Float[Tensor, "*b 1 1"]
-    noise: Float[Tensor, "*b"]
+    level: Float[Tensor, "*b"]
     systematic: Float[Tensor, "*b 1 1"]
     lattice: Lattice
     reach: int
     context: Context
+
+    @property
+    def noise(self) -> Float[Tensor, "*b"]:
+        """The relative noise on f that was found."""
+        return self.level
 
     @property
     def strengths(self) -> Float[Tensor, "*b M R"]:

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kernelmap.context import Context
+from kernelmap.maps.banded import KernelPosterior
 from kernelmap.maps.regression import Regression, above_noise
 
 
@@ -38,7 +39,7 @@ class Jumps(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Posterior:
+class Posterior(KernelPosterior):
     """A mixture of Gaussian kernels, one for each cell (component and noise level), with probabilities `share`.
 
     The batch *b is that of the context with its M outputs last.

@@ -10,6 +10,7 @@ from kernelmap.context import Context
 from kernelmap.errors import InputError
 from kernelmap.grids import Grid
 from kernelmap.kernel import Kernel
+from kernelmap.maps.banded import KernelPosterior
 from kernelmap.maps.local import LocalPosteriorMap
 from kernelmap.maps.local_posterior import LocalPosterior
 
@@ -18,7 +19,7 @@ CHUNK = 64
 
 
 @dataclass(frozen=True)
-class SolutionPosterior:
+class SolutionPosterior(KernelPosterior):
     """Solutions p = G g of A p = g, with G = A⁻¹ at the mean of a local A, and its error to first order:
 
         δp = -G δA p        Var p(x) = (1-θ) Σ_z G(x, z)² v(z) + θ (Σ_z |G(x, z)| v(z)^½)² ,   v = Var[A p]

@@ -9,11 +9,16 @@ from torch import Tensor
 from kernelmap.discovery import Discovery
 from kernelmap.errors import InputError
 from kernelmap.files import atomic_path
+from kernelmap.grids import Grid
+from kernelmap.microstructure import far_mass, microstructure
 from kernelmap.report import drawing
 from kernelmap.report.drawing import Picture
 
 IN_BAND = 1.96
 MOST_POINTS = 120
+
+LOCAL = 0.05
+"""A kernel with less of its mass than this beyond two mesh steps is local."""
 
 
 def plot(discovery: Discovery, path: Path | str, truth: Tensor | None = None) -> None:
@@ -35,16 +40,41 @@ def answer_pictures(discovery: Discovery, truth: Tensor | None) -> list[Picture]
             + ("" if discovery.kernel.x.size == 1 else " Shown are a few of its rows K(x, ·)."),
             drawing.inline_svg(_kernel(discovery, truth), "kernel"),
         )
+        pictures = [kernel, *_phases(discovery)]
         if discovery.heldout is None:
-            return [kernel]
+            return pictures
         caption = (
             "Each bar is the 95 % band of one measurement that was kept back. "
             "Below, the same bars as errors: one that misses the line of zero is drawn red, with a cross."
         )
         return [
-            kernel,
+            *pictures,
             Picture("Predicted and measured", caption, drawing.inline_svg(_prediction(discovery), "prediction")),
         ]
+
+
+def _phases(discovery: Discovery) -> list[Picture]:
+    """Of a local kernel on a plane mesh: how strongly each point interacts, and the two phases that shows."""
+    kernel = discovery.kernel
+    if kernel.x.dim != 2 or kernel.x.components != 1 or far_mass(kernel) > LOCAL:
+        return []
+    found = microstructure(kernel, discovery.std)
+    figure = drawing.new_figure(drawing.HALF, 3.2)
+    left, right = figure.subplots(1, 2)
+    inside = Grid(kernel.x.points[found.known], kernel.x.weights[found.known])
+    strength, probability = (drawing.array(values[found.known]) for values in (found.strength, found.probability))
+    for axes, values, look, label in (
+        (left, strength, {"cmap": "viridis"}, "Σ |K(x, y)| w"),
+        (right, probability, {"cmap": "RdBu_r", "vmin": 0, "vmax": 1}, "probability of the stiff phase"),
+    ):
+        coloured = drawing.draw_map(axes, inside, values, **look)
+        figure.colorbar(coloured, ax=axes, location="bottom", label=label).ax.locator_params(nbins=4)
+    caption = (
+        "How strongly each point interacts with those around it, and the probability that it belongs to the stiffer of "
+        "two phases; the threshold between them is Otsu's. The boundary ring, which the pairs do not determine, is "
+        "left out."
+    )
+    return [Picture("Two phases", caption, drawing.inline_svg(figure, "phases"))]
 
 
 def _kernel(discovery: Discovery, truth: Tensor | None) -> Any:
