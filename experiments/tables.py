@@ -12,7 +12,7 @@ from pathlib import Path
 from kernelmap.reproduce.claims import claims as paper_claims
 from kernelmap.reproduce.radial import TABLES as PAPER_TABLES
 from kernelmap.reproduce.run import records
-from kernelmap.reproduce.tables import HEADINGS, RESOLUTION_HEADINGS, cells, resolution_cells
+from kernelmap.reproduce.tables import HEADINGS, MISSING, RESOLUTION_HEADINGS, cells, resolution_cells
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "experiments" / "results"
@@ -143,6 +143,28 @@ def claims() -> str:
     return _table(["claim", "measured here", "holds"], [list(row) for row in rows])
 
 
+def darcy(part: str) -> str:
+    keys = {
+        "operator_error_heldout": 4,
+        "kernel_error": 4,
+        "coverage95": 1,
+        "microstructure_accuracy": 2,
+        "far_mass": 4,
+    }
+    rows = []
+    for name, values in _part("darcy", part).items():
+        cells = [MISSING if values.get(key) is None else f"{100 * values[key]:.{n}f}" for key, n in keys.items()]
+        rows.append([name, *cells])
+    return _table(["case, d", "f, held out", "kernel", "coverage", "phases", "far"], rows)
+
+
+def darcy_tokens() -> str:
+    results = _part("darcy", "b-to-p")
+    return _table(
+        ["input", "d = 20", "d = 50"], [[k, *(f"{100 * v:.2f}" for v in e.values())] for k, e in results.items()]
+    )
+
+
 def mechanics() -> str:
     result = _read(RESULTS / "bench-mechanics.json")
     rows = [[c["solver"], c["elements"], f"{c['solves']}", f"{c['ms_per_solve']:.0f} ms"] for c in result["cases"]]
@@ -162,6 +184,10 @@ TABLES = {
     "grids": ("docs/radial.md", grids),
     "nao-mean": ("docs/radial.md", nao_mean),
     "speed": ("docs/radial.md", speed),
+    "darcy": ("docs/darcy.md", lambda: darcy("test")),
+    "darcy-noise": ("docs/darcy.md", lambda: darcy("noise")),
+    "darcy-mesh": ("docs/darcy.md", lambda: darcy("mesh")),
+    "darcy-b": ("docs/darcy.md", darcy_tokens),
     "table1": ("docs/paper.md", lambda: paper_table("table1")),
     "table2": ("docs/paper.md", lambda: paper_table("table2")),
     "resolution": ("docs/paper.md", resolution),
@@ -187,7 +213,13 @@ def _read(path: Path) -> dict:
 
 
 def _results(part: str) -> dict:
-    return _read(RESULTS / "radial" / f"{part}.json")["results"]
+    return _part("radial", part)
+
+
+def _part(problem: str, part: str) -> dict:
+    """What was measured; nothing where that is still to be done."""
+    path = RESULTS / problem / f"{part}.json"
+    return _read(path)["results"] if path.exists() else {}
 
 
 def _three(systems: dict, key: str, digits: int = 2) -> list[str]:
