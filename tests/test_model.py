@@ -5,21 +5,30 @@ import json
 import pytest
 import torch
 
-from examples import radial_context
+from examples import CONTEXTS, radial_context
+from kernelmap.context import Context
 from kernelmap.errors import InputError
 from kernelmap.files import read_tensors, write_tensors
-from kernelmap.maps import MAPS, ContextShape, KernelMap, MapOptions, PosteriorOptions
+from kernelmap.maps import MAPS, ContextShape, KernelMap, LocalOptions, MapOptions, PosteriorOptions
 from kernelmap.model import build, find_model, load_model, save_model, shipped_models
 
 CONTEXT = radial_context(40, 6)
+SQUARE = CONTEXTS["square"]()
+OPTIONS = {"posterior": PosteriorOptions(8, 4, 3, 2)} | dict.fromkeys(
+    ("local-posterior", "solution-posterior"), LocalOptions(1)
+)
+
+
+def context_for(name: str) -> Context:
+    return SQUARE if isinstance(OPTIONS.get(name), LocalOptions) else CONTEXT
 
 
 def new(name: str, dtype: torch.dtype = torch.float64) -> KernelMap:
     """A small map with random weights, standardised as after training."""
     torch.manual_seed(0)
-    options = PosteriorOptions(8, 4, 3, 2) if name == "posterior" else MapOptions(dk=4)
-    model = build(name, ContextShape.of(CONTEXT), options).to(dtype)
-    model.standardise(3 * CONTEXT.U + 0.2, 5 * CONTEXT.F - 1)
+    context = context_for(name)
+    model = build(name, ContextShape.of(context), OPTIONS.get(name, MapOptions(dk=4))).to(dtype)
+    model.standardise(3 * context.U + 0.2, 5 * context.F - 1)
     return model
 
 
@@ -44,7 +53,7 @@ def test_a_saved_model_comes_back(tmp_path, name, dtype):
     assert (loaded.shape, loaded.options, known) == (model.shape, model.options, about)
     assert loaded.u_std.dtype == dtype
     assert not loaded.training
-    assert torch.equal(loaded(CONTEXT).values, model(CONTEXT).values)
+    assert torch.equal(loaded(context_for(name)).values, model(context_for(name)).values)
 
 
 @pytest.mark.parametrize("normaliser", ["continuous", "tokens", "array"])

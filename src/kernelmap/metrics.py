@@ -51,4 +51,4 @@ def coverage(
 
 def relative_difference(a: Tensor, b: Tensor) -> float:
     """||a - b|| / ||b|| in the Frobenius norm."""
-    return float(torch.linalg.vector_norm(a - b) / torch.linalg.vector_norm(b))
+    return (torch.linalg.vector_norm(a - b) / torch.linalg.vector_norm(b)).item()
