@@ -10,8 +10,8 @@ from kernelmap.files import atomic_path
 from kernelmap.problems.radial import radial
 from kernelmap.reproduce.radial import TABLE1, TABLE2
 from kernelmap.reproduce.resolution import COARSE
+from kernelmap.reproduce.rows import LABELS
 from kernelmap.reproduce.run import trained_model
-from kernelmap.reproduce.tables import LABELS
 from kernelmap.systems import SystemSet, strided_draws
 
 PANELS = (

@@ -1,23 +1,75 @@
 """Tables 1 and 2 of the paper: the radial kernel problem. Printed figures are those of the paper's tables."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
-from kernelmap.reproduce.rows import Block, PaperTable, Printed, Row
+import torch
 
-NAO_10 = Row("nao", printed=Printed(18843, (1.48, 8.10, 221.04), (5.40, 10.02, 420.60)))
-DISCRETE_10 = Row("discrete-nao", printed=Printed(16526, (1.33, 25.81, 138.00), (29.02, 28.80, 97.14)))
-NAO_20 = Row("nao", dk=20, printed=Printed(30963, (1.33, 9.12, 211.78), (4.63, 9.14, 329.66)))
-DISCRETE_20 = Row("discrete-nao", dk=20, printed=Printed(28645, (1.35, 18.70, 99.50), (35.49, 30.81, 101.08)))
-AUTOENCODER = Row("autoencoder", printed=Printed(16424, (12.97, 1041.49, 698.72), (22.56, 136.79, 304.37)))
+from kernelmap.context import Context
+from kernelmap.estimators import dartr
+from kernelmap.evaluation import Estimated, errors, evaluate
+from kernelmap.kernel import Kernel
+from kernelmap.maps import KernelMap
+from kernelmap.problems.radial import Setting, Variant, radial
+from kernelmap.reproduce.rows import LABELS, Block, PaperTable, Printed, Row, Training
 
 
-def untrained(d: int) -> tuple[Row, Row]:
+@dataclass(frozen=True)
+class RadialRow(Row):
+    """A row of the radial kernel problem, in one of the paper's settings and one variant of its data."""
+
+    setting: Setting = "sine"
+    variant: Variant = "released"
+
+    @property
+    def setting_name(self) -> list[str]:
+        setting = [self.setting] if self.trained and self.setting != "sine" else []
+        return setting + ["paper"] * (self.variant == "paper")
+
+    @property
+    def label(self) -> str:
+        dk = f", dk = {self.dk}" if self.trained and self.dk != 10 else ""
+        return LABELS[self.map] + dk + (" (as the paper's text)" if self.variant == "paper" else "")
+
+    @property
+    def shipped(self) -> str:
+        return "radial"
+
+    def training(self) -> Training:
+        data = radial(self.setting, self.variant)
+        about = {"problem": "radial", "setting": self.setting, "variant": self.variant}
+        return Training(data.train, data.draws, about)
+
+    def measure(self, model: KernelMap | None) -> dict[str, Any]:
+        test = radial("sine", self.variant).test
+        if model is None:
+            return {"parameters": 0, "systems": errors(estimate_by_dartr, test, self.d)}
+        return evaluate(model.double(), test, self.d)
+
+
+def estimate_by_dartr(contexts: Context) -> Estimated:
+    """DARTR of every context of a batch, one after the other."""
+    U = contexts.U.expand(*contexts.batch_shape, *contexts.U.shape[-2:]).flatten(0, -3)
+    F = contexts.F.flatten(0, -3)
+    kernels = [dartr(Context(u, f, contexts.y, contexts.x)).kernel.values for u, f in zip(U, F, strict=True)]
+    values = torch.stack(kernels).reshape(*contexts.batch_shape, *kernels[0].shape)
+    return Estimated(Kernel(values, contexts.y, contexts.x), None)
+
+
+NAO_10 = RadialRow("nao", printed=Printed(18843, (1.48, 8.10, 221.04), (5.40, 10.02, 420.60)))
+DISCRETE_10 = RadialRow("discrete-nao", printed=Printed(16526, (1.33, 25.81, 138.00), (29.02, 28.80, 97.14)))
+NAO_20 = RadialRow("nao", dk=20, printed=Printed(30963, (1.33, 9.12, 211.78), (4.63, 9.14, 329.66)))
+DISCRETE_20 = RadialRow("discrete-nao", dk=20, printed=Printed(28645, (1.35, 18.70, 99.50), (35.49, 30.81, 101.08)))
+AUTOENCODER = RadialRow("autoencoder", printed=Printed(16424, (12.97, 1041.49, 698.72), (22.56, 136.79, 304.37)))
+
+
+def untrained(d: int) -> tuple[RadialRow, RadialRow]:
     """The shipped posterior map, one set of weights for all d, and DARTR."""
-    return Row("posterior", d), Row("dartr", d)
+    return RadialRow("posterior", d), RadialRow("dartr", d)
 
 
 def fewer_pairs(d: int, batch: int, epochs: int, nao: Printed, discrete: Printed) -> Block:
-    rows = (Row("discrete-nao", d, printed=discrete), Row("nao", d, printed=nao))
+    rows = (RadialRow("discrete-nao", d, printed=discrete), RadialRow("nao", d, printed=nao))
     return Block(f"d = {d}, dk = 10", (*(replace(row, batch=batch, epochs=epochs) for row in rows), *untrained(d)))
 
 
@@ -29,10 +81,10 @@ TABLE1 = PaperTable(
             "d = 302, dk = 10",
             (
                 DISCRETE_10,
-                Row("softmax-nao", epochs=200, printed=Printed(18843, (13.45, 66.06), (67.55, 85.80))),
-                Row("afno", epochs=600, printed=Printed(19605, (22.62, 68.76))),
+                RadialRow("softmax-nao", epochs=200, printed=Printed(18843, (13.45, 66.06), (67.55, 85.80))),
+                RadialRow("afno", epochs=600, printed=Printed(19605, (22.62, 68.76))),
                 NAO_10,
-                Row("nao-u", epochs=1500, printed=Printed(18842, (13.68, 66.68), (20.46, 74.03))),
+                RadialRow("nao-u", epochs=1500, printed=Printed(18842, (13.68, 66.68), (20.46, 74.03))),
                 AUTOENCODER,
                 *untrained(302),
                 replace(NAO_10, variant="paper"),
@@ -41,8 +93,8 @@ TABLE1 = PaperTable(
         Block(
             "d = 302, dk = 5",
             (
-                Row("discrete-nao", dk=5, printed=Printed(10465, (1.63, 15.80), (33.21, 30.39))),
-                Row("nao", dk=5, printed=Printed(12783, (2.34, 9.23), (6.87, 14.62))),
+                RadialRow("discrete-nao", dk=5, printed=Printed(10465, (1.63, 15.80), (33.21, 30.39))),
+                RadialRow("nao", dk=5, printed=Printed(12783, (2.34, 9.23), (6.87, 14.62))),
             ),
         ),
         Block("d = 302, dk = 20", (DISCRETE_20, NAO_20)),
@@ -69,8 +121,8 @@ TABLE2 = PaperTable(
                 NAO_10,
                 DISCRETE_20,
                 NAO_20,
-                Row("discrete-nao", dk=40, printed=Printed(52886, (1.30, 31.37, 49.83), (38.89, 30.02, 129.84))),
-                Row("nao", dk=40, printed=Printed(55203, (0.67, 7.34, 234.43), (4.03, 12.16, 1062.3))),
+                RadialRow("discrete-nao", dk=40, printed=Printed(52886, (1.30, 31.37, 49.83), (38.89, 30.02, 129.84))),
+                RadialRow("nao", dk=40, printed=Printed(55203, (0.67, 7.34, 234.43), (4.03, 12.16, 1062.3))),
                 AUTOENCODER,
             ),
         ),
@@ -79,13 +131,19 @@ TABLE2 = PaperTable(
             tuple(
                 replace(row, setting="diverse", batch=21, epochs=2000 if row.map == "discrete-nao" else 3000)
                 for row in (
-                    Row("discrete-nao", printed=Printed(16526, (2.27, 13.02, 11.50), (10.41, 30.79, 77.80))),
-                    Row("nao", printed=Printed(18843, (2.34, 14.37, 10.05), (7.26, 28.23, 94.38))),
-                    Row("discrete-nao", dk=20, printed=Printed(28645, (1.60, 6.03, 19.73), (21.83, 21.29, 18.97))),
-                    Row("nao", dk=20, printed=Printed(30963, (1.64, 3.25, 3.58), (5.45, 8.87, 15.82))),
-                    Row("discrete-nao", dk=40, printed=Printed(52886, (1.45, 5.49, 18.26), (20.07, 19.46, 18.44))),
-                    Row("nao", dk=40, printed=Printed(55203, (1.54, 3.09, 7.69), (5.04, 6.92, 10.48))),
-                    Row("autoencoder", dk=31, printed=Printed(56486, (12.67, 341.96, 211.61), (27.06, 52.43, 128.08))),
+                    RadialRow("discrete-nao", printed=Printed(16526, (2.27, 13.02, 11.50), (10.41, 30.79, 77.80))),
+                    RadialRow("nao", printed=Printed(18843, (2.34, 14.37, 10.05), (7.26, 28.23, 94.38))),
+                    RadialRow(
+                        "discrete-nao", dk=20, printed=Printed(28645, (1.60, 6.03, 19.73), (21.83, 21.29, 18.97))
+                    ),
+                    RadialRow("nao", dk=20, printed=Printed(30963, (1.64, 3.25, 3.58), (5.45, 8.87, 15.82))),
+                    RadialRow(
+                        "discrete-nao", dk=40, printed=Printed(52886, (1.45, 5.49, 18.26), (20.07, 19.46, 18.44))
+                    ),
+                    RadialRow("nao", dk=40, printed=Printed(55203, (1.54, 3.09, 7.69), (5.04, 6.92, 10.48))),
+                    RadialRow(
+                        "autoencoder", dk=31, printed=Printed(56486, (12.67, 341.96, 211.61), (27.06, 52.43, 128.08))
+                    ),
                 )
             )
             + untrained(302),
@@ -95,9 +153,9 @@ TABLE2 = PaperTable(
             tuple(
                 replace(row, setting="single", epochs=600)
                 for row in (
-                    Row("nao", printed=Printed(18843, (104.49, 104.37, 56.64), (100.31, 100.00, 94.98))),
-                    Row("nao", dk=20, printed=Printed(30963, (116.89, 105.52, 85.40), (99.02, 99.55, 98.37))),
-                    Row("nao", dk=40, printed=Printed(55203, (111.33, 104.12, 76.78), (101.61, 100.33, 95.90))),
+                    RadialRow("nao", printed=Printed(18843, (104.49, 104.37, 56.64), (100.31, 100.00, 94.98))),
+                    RadialRow("nao", dk=20, printed=Printed(30963, (116.89, 105.52, 85.40), (99.02, 99.55, 98.37))),
+                    RadialRow("nao", dk=40, printed=Printed(55203, (111.33, 104.12, 76.78), (101.61, 100.33, 95.90))),
                 )
             ),
         ),
@@ -106,13 +164,11 @@ TABLE2 = PaperTable(
             tuple(
                 replace(row, setting="fewer", batch=21, epochs=4000)
                 for row in (
-                    Row("nao", printed=Printed(18843, (4.23, 15.34, 11.13), (10.11, 25.23, 97.63))),
-                    Row("nao", dk=20, printed=Printed(30963, (4.15, 10.15, 9.59), (8.84, 23.08, 20.05))),
-                    Row("nao", dk=40, printed=Printed(55203, (3.69, 11.67, 6.08), (9.19, 24.04, 25.58))),
+                    RadialRow("nao", printed=Printed(18843, (4.23, 15.34, 11.13), (10.11, 25.23, 97.63))),
+                    RadialRow("nao", dk=20, printed=Printed(30963, (4.15, 10.15, 9.59), (8.84, 23.08, 20.05))),
+                    RadialRow("nao", dk=40, printed=Printed(55203, (3.69, 11.67, 6.08), (9.19, 24.04, 25.58))),
                 )
             ),
         ),
     ),
 )
-
-TABLES = {"table1": TABLE1, "table2": TABLE2}

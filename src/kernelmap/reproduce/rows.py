@@ -1,20 +1,30 @@
 """A row of one of the paper's tables: what is trained or estimated, how, and what the paper prints for it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from kernelmap.errors import InputError
-from kernelmap.maps import MapName, MapOptions
-from kernelmap.problems.radial import Setting, Variant
+from kernelmap.maps import KernelMap, MapName, MapOptions
+from kernelmap.systems import SystemSet
 from kernelmap.training.recipe import Recipe
 
-SYSTEMS = ("id", "ood1", "ood2")
+LABELS = {
+    "nao": "NAO",
+    "discrete-nao": "Discrete-NAO",
+    "softmax-nao": "Softmax-NAO",
+    "nao-u": "NAO-u",
+    "afno": "AFNO",
+    "autoencoder": "Autoencoder",
+    "posterior": "posterior (ours)",
+    "dartr": "DARTR",
+}
 
 
 @dataclass(frozen=True)
 class Printed:
-    """The paper's figures, in percent, as far as it prints them: of ID, OOD1 and OOD2."""
+    """The paper's figures, in percent, as far as it prints them: of each test system."""
 
     parameters: int
     operator: tuple[float, ...]
@@ -22,8 +32,17 @@ class Printed:
 
 
 @dataclass(frozen=True)
-class Row:
-    """One model on one setting.
+class Training:
+    """What a row is trained on: systems, the limit on contexts of each, and what they are."""
+
+    systems: SystemSet
+    draws: int | None
+    about: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Row(ABC):
+    """One model on one setting of a problem; subclasses know the problem.
 
     Attributes:
         map: a kernel map to train, the shipped posterior map, or the classical estimator DARTR.
@@ -34,20 +53,37 @@ class Row:
     map: MapName | Literal["dartr"]
     d: int = 302
     dk: int = 10
-    setting: Setting = "sine"
-    variant: Variant = "released"
     epochs: int = 3000
     batch: int = 7
     printed: Printed | None = None
     shortened: bool = False
 
     @property
+    @abstractmethod
+    def setting_name(self) -> list[str]:
+        """What tells this row from others of the same map, d and dk."""
+
+    @abstractmethod
+    def training(self) -> Training: ...
+
+    @abstractmethod
+    def measure(self, model: KernelMap | None) -> dict[str, Any]:
+        """Size and errors of the row's model, or of DARTR."""
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """What a table calls this row."""
+
+    @property
+    @abstractmethod
+    def shipped(self) -> str:
+        """The posterior map of the problem."""
+
+    @property
     def name(self) -> str:
         """Such as nao-302-10 or nao-302-20-diverse: of one training run, wherever it is printed."""
-        parts = [self.map.removesuffix("-nao"), str(self.d)]
-        if self.trained:
-            parts += [str(self.dk), *[self.setting] * (self.setting != "sine")]
-        parts += ["paper"] * (self.variant == "paper")
+        parts = [self.map.removesuffix("-nao"), str(self.d), *[str(self.dk)] * self.trained, *self.setting_name]
         return "-".join(parts + [f"{self.epochs}-epochs"] * self.shortened)
 
     @property

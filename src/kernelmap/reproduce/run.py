@@ -8,14 +8,9 @@ from typing import Any
 
 import torch
 
-from kernelmap.context import Context
-from kernelmap.estimators import dartr
-from kernelmap.evaluation import Estimated, errors, evaluate
 from kernelmap.files import read_json, write_json
-from kernelmap.kernel import Kernel
 from kernelmap.maps import KernelMap
 from kernelmap.model import load_model
-from kernelmap.problems.radial import radial
 from kernelmap.provenance import provenance
 from kernelmap.reproduce.rows import Row
 from kernelmap.training.loop import train
@@ -35,12 +30,7 @@ def make(row: Row, out: Path) -> dict[str, Any]:
     path = record_path(out, row)
     if path.exists():
         return read_json(path)
-    model = trained_model(row, out)
-    test = radial("sine", row.variant).test
-    if model is None:
-        measured = {"parameters": 0, "systems": errors(estimate_by_dartr, test, row.d)}
-    else:
-        measured = evaluate(model.double(), test, row.d)
+    measured = row.measure(trained_model(row, out))
     record = {"row": row.name, **measured, **training_record(row, out), **provenance()}
     write_json(path, record)
     return record
@@ -50,12 +40,11 @@ def trained_model(row: Row, out: Path) -> KernelMap | None:
     """The row's model; None for DARTR."""
     if row.map == "dartr":
         return None
-    if row.map == "posterior":
-        return load_model("radial")[0]
-    data = radial(row.setting, row.variant)
-    about = {"problem": "radial", "setting": row.setting, "variant": row.variant, "row": row.name, **provenance()}
-    run = out / "runs" / row.name
-    train(row.map, row.options, data.train, row.d, row.recipe, run, about=about, draws=data.draws, resume=True)
+    if not row.trained:
+        return load_model(row.shipped)[0]
+    data, run = row.training(), out / "runs" / row.name
+    about = data.about | {"row": row.name, **provenance()}
+    train(row.map, row.options, data.systems, row.d, row.recipe, run, about=about, draws=data.draws, resume=True)
     return load_model(run)[0]
 
 
@@ -69,12 +58,3 @@ def training_record(row: Row, out: Path) -> dict[str, Any]:
     few = torch.linspace(0, len(log) - 1, min(len(log), 20)).round().int().tolist()
     curve = [[log[i]["epoch"], round(log[i]["loss"], 5), round(log[i]["validation"], 5)] for i in few]
     return {"recipe": asdict(row.recipe), "seconds": log[-1]["seconds"], "training": training, "curve": curve}
-
-
-def estimate_by_dartr(contexts: Context) -> Estimated:
-    """DARTR of every context of a batch, one after the other."""
-    U = contexts.U.expand(*contexts.batch_shape, *contexts.U.shape[-2:]).flatten(0, -3)
-    F = contexts.F.flatten(0, -3)
-    kernels = [dartr(Context(u, f, contexts.y, contexts.x)).kernel.values for u, f in zip(U, F, strict=True)]
-    values = torch.stack(kernels).reshape(*contexts.batch_shape, *kernels[0].shape)
-    return Estimated(Kernel(values, contexts.y, contexts.x), None)

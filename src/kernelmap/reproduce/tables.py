@@ -1,19 +1,10 @@
 """The paper's tables from the records of their rows, with the paper's figures beside ours."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from kernelmap.reproduce.rows import PaperTable, Row
 
-LABELS = {
-    "nao": "NAO",
-    "discrete-nao": "Discrete-NAO",
-    "softmax-nao": "Softmax-NAO",
-    "nao-u": "NAO-u",
-    "afno": "AFNO",
-    "autoencoder": "Autoencoder",
-    "posterior": "posterior (ours)",
-    "dartr": "DARTR",
-}
 HEADINGS = (
     "model",
     "parameters",
@@ -41,8 +32,7 @@ def cells(table: PaperTable, records: dict[str, dict[str, Any]]) -> Blocks:
 
 
 def row_cells(row: Row, systems: tuple[str, ...], record: dict[str, Any] | None) -> list[str]:
-    label = LABELS[row.map] + (f", dk = {row.dk}" if row.trained and row.dk != 10 else "")
-    label += " (as the paper's text)" if row.variant == "paper" else ""
+    label = row.label
     printed = (
         (None, (), ()) if row.printed is None else (row.printed.parameters, row.printed.operator, row.printed.kernel)
     )
@@ -50,14 +40,16 @@ def row_cells(row: Row, systems: tuple[str, ...], record: dict[str, Any] | None)
     if record is None:
         return [label, counts(None, printed[0]), MISSING, paper[0], MISSING, MISSING, paper[1], MISSING, MISSING]
     keys = ("operator_error_context", "operator_error_heldout", "kernel_error_pooled", "kernel_error")
-    ours = [percent([100 * record["systems"][name][key] for name in systems]) for key in keys]
+    ours = [percent([record["systems"][name][key] for name in systems], 100) for key in keys]
     minutes = f"{record['seconds'] / 60:.1f}" if "seconds" in record else MISSING
     size = counts(record["parameters"], printed[0])
     return [label, size, ours[0], paper[0], ours[1], ours[2], paper[1], ours[3], minutes]
 
 
-def percent(values: Any) -> str:
-    return " / ".join(f"{value:.2f}" if value < 100 else f"{value:.0f}" for value in values) or MISSING
+def percent(values: Sequence[float | None], scale: float = 1) -> str:
+    """Values times the scale; missing ones are left out."""
+    found = [scale * value for value in values if value is not None]
+    return " / ".join(f"{value:.2f}" if value < 100 else f"{value:.0f}" for value in found) or MISSING
 
 
 def counts(ours: int | None, paper: int | None) -> str:
@@ -69,7 +61,7 @@ def resolution_cells(made: dict[str, Any]) -> list[list[str]]:
     """Under `RESOLUTION_HEADINGS`."""
     keys = ("kernel_error_pooled", "kernel_error", "operator_error_heldout")
     return [
-        [name, system, label, *(percent([100 * errors[system][key]]) for key in keys)]
+        [name, system, label, *(percent([errors[system][key]], 100) for key in keys)]
         for name, spacings in made["results"].items()
         for system in ("id", "ood1")
         for label, errors in spacings.items()

@@ -1,0 +1,78 @@
+"""Table 3 of the paper: Darcy flow, from source and from permeability to pressure, and from pressure to source."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from kernelmap.maps import KernelMap, MapOptions
+from kernelmap.problems.darcy import Task, darcy
+from kernelmap.reproduce.darcy import errors_on_darcy
+from kernelmap.reproduce.rows import LABELS, Block, PaperTable, Printed, Row, Training
+from kernelmap.training.recipe import Recipe
+
+VALIDATION_SYSTEMS = 9
+
+
+@dataclass(frozen=True)
+class DarcyRow(Row):
+    """A row of the Darcy problem: LayerNorm over the array of tokens, as the paper's sizes have it."""
+
+    task: Task = "g-to-p"
+
+    @property
+    def setting_name(self) -> list[str]:
+        return [self.task]
+
+    @property
+    def label(self) -> str:
+        return f"{LABELS[self.map]}, {self.task}"
+
+    @property
+    def shipped(self) -> str:
+        return "darcy"
+
+    @property
+    def options(self) -> MapOptions:
+        return MapOptions(dk=self.dk, normaliser="array", hidden=(64, 128) if self.d == 20 else (32, 64))
+
+    @property
+    def recipe(self) -> Recipe:
+        return Recipe(
+            epochs=self.epochs,
+            batch=self.batch,
+            lr=3e-3,
+            schedule="one-cycle",
+            random_draws=True,
+            validation_systems=VALIDATION_SYSTEMS,
+            every=min(20, self.epochs),
+        )
+
+    def training(self) -> Training:
+        train = darcy(self.task, truth=False).train
+        return Training(train, None, train.about)
+
+    def measure(self, model: KernelMap | None) -> dict[str, Any]:
+        assert model is not None
+        return errors_on_darcy(model.double(), darcy(self.task), self.d)
+
+
+def block(
+    d: int, dk: int, epochs: int, batch: int, sizes: tuple[int, int], printed: dict[Task, tuple[float, float]]
+) -> Block:
+    """Both maps and the shipped posterior on all tasks; the paper has no figures for p-to-g."""
+    rows = []
+    for task in ("g-to-p", "b-to-p", "p-to-g"):
+        for i, name in enumerate(("discrete-nao", "nao")):
+            figures = (printed[task][i],) if task in printed else ()
+            rows.append(DarcyRow(name, d, dk, epochs, batch, Printed(sizes[i], figures), task=task))
+        rows.append(DarcyRow("posterior", d, task=task))
+    return Block(f"d = {d}, dk = {dk}", tuple(rows))
+
+
+TABLE3 = PaperTable(
+    "Table 3: Darcy flow",
+    ("test",),
+    (
+        block(20, 20, 600, 81, (161991, 89778), {"g-to-p": (8.61, 8.33), "b-to-p": (10.84, 11.40)}),
+        block(50, 40, 600, 81, (662163, 189234), {"g-to-p": (3.28, 3.19), "b-to-p": (5.61, 5.28)}),
+    ),
+)
