@@ -1,19 +1,23 @@
 """The paper's tables as declarations: complete, of the printed sizes, resumable, beside the paper's figures."""
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
 
 from kernelmap.context import Context
 from kernelmap.grids import point, radii
-from kernelmap.maps import ContextShape
-from kernelmap.model import build
+from kernelmap.maps import ContextShape, KernelMap
+from kernelmap.model import build, load_model
 from kernelmap.problems.radial import radial
+from kernelmap.reproduce import figures, resolution
+from kernelmap.reproduce.claims import another_resolution, claims
 from kernelmap.reproduce.darcy_table import TABLE3
 from kernelmap.reproduce.radial import TABLE1, TABLE2, estimate_by_dartr
 from kernelmap.reproduce.resolution import coarser_radii
-from kernelmap.reproduce.tables import HEADINGS, cells, percent
+from kernelmap.reproduce.rows import Row
+from kernelmap.reproduce.tables import HEADINGS, cells, percent, resolution_cells
 
 TABLES = {"table1": TABLE1, "table2": TABLE2}
 
@@ -142,3 +146,42 @@ def test_coarser_radii_integrate_the_same():
     fine = (test.kernels[2] * test.y.weights) @ test.u[0].mT
     rough = (coarse.kernels[2] * coarse.y.weights) @ coarse.u[0].mT
     assert float((fine - rough).norm() / fine.norm()) < 0.02
+
+
+def untrained(row: Row, out: Path) -> KernelMap:
+    """A row's model before any training; shipped ones as they are."""
+    if not row.trained:
+        return load_model(row.shipped)[0]
+    context = Context(torch.zeros(880, row.d).double(), torch.zeros(1, row.d).double(), radii(0.0125, 880), point())
+    return build(row.map, ContextShape.of(context), row.options)
+
+
+def test_figure_of_kernels_is_drawn(tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "trained_model", untrained)
+    path = figures.figure_kernels(tmp_path)
+    assert path.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_cross_resolution_measures_each_model_three_times(tmp_path, monkeypatch):
+    monkeypatch.setattr(resolution, "ROWS", ("nao-302-10", "posterior-302"))
+    monkeypatch.setattr(resolution, "trained_model", untrained)
+    monkeypatch.setattr(resolution, "make", lambda row, out: row.measure(untrained(row, out)))
+    made = resolution.cross_resolution(tmp_path)
+    assert list(made["results"]["nao-302-10"]) == ["dx", "2 dx, radii", "2 dx, radii and locations"]
+    assert len(resolution_cells(made)) == 12
+    posterior = made["results"]["posterior-302"]
+    assert posterior["2 dx, radii"]["id"]["kernel_error"] < 3 * posterior["dx"]["id"]["kernel_error"]
+    answer = another_resolution({"results": {"nao-30-10": posterior}})
+    assert answer[2] in ("yes", "no")
+
+
+def test_claims_are_open_until_measured_and_then_judged():
+    assert {answer for _, _, answer in claims({}, None)} == {"open"}
+
+    def record(error: float) -> dict:
+        return {"systems": {name: {"kernel_error_pooled": error} for name in ("id", "ood1", "ood2")}}
+
+    found = {f"nao-{d}-10": record(0.01 * i) for i, d in enumerate((302, 100, 50, 30), start=1)}
+    found |= {"discrete-302-10": record(0.5), "nao-302-10-diverse": record(0.005), "nao-302-10-single": record(0.9)}
+    answers = {claim: answer for claim, _, answer in claims(found, None)}
+    assert list(answers.values()) == ["yes", "yes", "yes", "no", "yes", "open"]

@@ -75,6 +75,6 @@ def first_context(model: Any, systems: SystemSet, index: int, d: int) -> Estimat
 def draw(axes: Any, systems: SystemSet, found: Estimated, label: str, **style: Any) -> None:
     r, kernel = systems.y.points[:, 0], found.kernel.values[0, 0, 0]
     if found.std is not None:
-        band = 1.96 * found.std[0, 0]
+        band = 1.96 * found.std[0, 0, 0]
         axes.fill_between(r, kernel - band, kernel + band, color=style["color"], alpha=0.25, lw=0)
     axes.plot(r, kernel, lw=1.3, label=label, **style)
