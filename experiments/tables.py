@@ -159,6 +159,14 @@ def darcy(part: str) -> str:
     return _table(["case, d", "f, held out", "kernel", "coverage", "phases", "far"], rows)
 
 
+def darcy_bench() -> str:
+    rows = []
+    for case in _read(RESULTS / "bench-darcy.json")["cases"]:
+        faster = MISSING if case["times_faster"] is None else f"{case['times_faster']:.1f}"
+        rows.append([f"{case['n']}", case["form"], f"{case['seconds']:.2f}", faster, f"{case['peak_memory_gb']:.1f}"])
+    return _table(["n", "form", "seconds", "times faster", "GB"], rows)
+
+
 def darcy_tokens() -> str:
     results = _part("darcy", "b-to-p")
     return _table(
@@ -188,6 +196,7 @@ TABLES = {
     "darcy": ("docs/darcy.md", lambda: darcy("test")),
     "darcy-noise": ("docs/darcy.md", lambda: darcy("noise")),
     "darcy-mesh": ("docs/darcy.md", lambda: darcy("mesh")),
+    "darcy-bench": ("docs/darcy.md", darcy_bench),
     "darcy-b": ("docs/darcy.md", darcy_tokens),
     "table1": ("docs/paper.md", lambda: paper_table("table1")),
     "table2": ("docs/paper.md", lambda: paper_table("table2")),
