@@ -195,7 +195,6 @@ TABLES = {
     "speed": ("docs/radial.md", speed),
     "darcy": ("docs/darcy.md", lambda: darcy("test")),
     "darcy-noise": ("docs/darcy.md", lambda: darcy("noise")),
-    "darcy-mesh": ("docs/darcy.md", lambda: darcy("mesh")),
     "darcy-bench": ("docs/darcy.md", darcy_bench),
     "darcy-b": ("docs/darcy.md", darcy_tokens),
     "table1": ("docs/paper.md", lambda: paper_table("table1")),
