@@ -17,9 +17,10 @@ from kernelmap.model import load_model
 from kernelmap.systems import SystemSet
 from kernelmap.training.batches import Contexts
 from kernelmap.training.loop import train
+from kernelmap.training.muon import Muon, orthogonalised
 from kernelmap.training.recipe import Recipe, learning_rate
 
-RECIPE = Recipe(epochs=4, batch=6, every=1, precision="float64")
+RECIPE = Recipe(epochs=4, batch=6, every=1, optimizer="muon", precision="float64")
 
 
 def systems(count: int = 4, pairs: int = 60, N: int = 20, shared: bool = True) -> SystemSet:
@@ -189,6 +190,39 @@ def test_preconditioning_trains_the_same_family_and_saves_plain_weights(tmp_path
     batch = systems().batch(contexts.validation, torch.arange(4))
     error = (model(batch).apply(batch.U) - batch.F).norm() / batch.F.norm()
     assert float(error.detach()) == pytest.approx(min(line["validation"] for line in log(tmp_path)), rel=0.3)
+
+
+@pytest.mark.parametrize("shape", [(8, 30), (30, 8), (12, 12)])
+def test_orthogonalised_keeps_the_singular_vectors_and_evens_out_the_values(shape):
+    matrix = torch.randn(shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    u, _, v = torch.linalg.svd(matrix, full_matrices=False)
+    values = u.mT @ orthogonalised(matrix) @ v.mT
+    assert torch.allclose(values, torch.diag(values.diag()), atol=1e-12)
+    assert values.diag().min() > 0.3 and values.diag().max() < 1.3
+
+
+def test_muon_steps_as_torch_does():
+    start = torch.randn(10, 40, generator=torch.Generator().manual_seed(0))
+    ours, theirs = (torch.nn.Parameter(start.clone()) for _ in range(2))
+    options = {"lr": 0.1, "weight_decay": 0.01}
+    optimizers = [
+        Muon([ours], **options),
+        torch.optim.Muon([theirs], **options, adjust_lr_fn="match_rms_adamw"),
+    ]
+    for step in range(3):
+        for weight, optimizer in zip((ours, theirs), optimizers, strict=True):
+            optimizer.zero_grad()
+            (weight - step).square().sum().backward()
+            optimizer.step()
+    # bfloat16 keeps 8 bits.
+    assert (ours - theirs).norm() < 0.02 * (ours - start).norm()
+
+
+def test_muon_takes_matrices_and_adam_the_rest():
+    model = torch.nn.Sequential(torch.nn.Linear(8, 9), torch.nn.Linear(9, 1))
+    adam, muon = replace(RECIPE, optimizer="muon").optimizers(model)
+    shapes = [[tuple(p.shape) for p in optimizer.param_groups[0]["params"]] for optimizer in (adam, muon)]
+    assert shapes == [[(9,), (1, 9), (1,)], [(9, 8)]]
 
 
 def test_schedules():

@@ -12,6 +12,7 @@ import torch
 from lightning_fabric import Fabric
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
+from torch import nn
 
 from kernelmap.errors import InputError
 from kernelmap.files import atomic_path
@@ -24,7 +25,7 @@ from kernelmap.training.local import LocalObjective
 from kernelmap.training.objective import ContextObjective
 from kernelmap.training.precondition import plain_weights, precondition
 from kernelmap.training.predictive import PredictiveObjective
-from kernelmap.training.recipe import OPTIMIZERS, Recipe, learning_rate
+from kernelmap.training.recipe import Recipe, learning_rate
 from kernelmap.training.state import Progress, load_state, save_state
 
 PREDICTIVE = {"posterior": PredictiveObjective, "local-posterior": LocalObjective}
@@ -103,19 +104,17 @@ def train(
     if recipe.precondition:
         precondition(model, systems, contexts.training)
     objective = kind(model, systems.y.to(fabric.device), systems.x.to(fabric.device))
-    optimizer = OPTIMIZERS[recipe.optimizer](
-        objective.parameters(), lr=recipe.lr, weight_decay=recipe.weight_decay, fused=True
-    )
+    optimizers = recipe.optimizers(objective)
     run = {"map": name, "options": asdict(options), "d": d, "recipe": asdict(recipe), "data": systems.about}
     state_path, log_path = out / "state.safetensors", out / "log.jsonl"
     progress = Progress()
     if resume and state_path.exists():
-        progress = load_state(state_path, objective, optimizer, run)
+        progress = load_state(state_path, objective, optimizers, run)
     elif state_path.exists():
         raise InputError(f"{out} holds a training run already; go on with --resume, or choose another --out.")
     if fabric.is_global_zero:
         _keep_log(log_path, progress.epoch)
-    module, optimizer = fabric.setup(objective, optimizer)
+    module, *optimizers = fabric.setup(objective, *optimizers)
     systems = systems.to(fabric.device)
 
     def errors(tile: Tile) -> torch.Tensor:
@@ -128,16 +127,18 @@ def train(
             total, count = torch.zeros((), device=fabric.device), 0
             tiles = list(contexts.epoch(epoch))
             for step, tile in enumerate(tiles):
-                for group in optimizer.param_groups:
-                    group["lr"] = learning_rate(recipe, epoch + step / len(tiles))
+                for optimizer in optimizers:
+                    for group in optimizer.param_groups:
+                        group["lr"] = learning_rate(recipe, epoch + step / len(tiles))
+                    optimizer.zero_grad()
                 part = tile.share(fabric.global_rank, fabric.world_size)
-                optimizer.zero_grad()
                 loss = errors(part).sum() / tile.size
                 # DDP averages gradients over processes: the factor makes it the mean over the whole batch.
                 fabric.backward(loss * fabric.world_size)
                 if recipe.clip is not None:
-                    fabric.clip_gradients(module, optimizer, max_norm=recipe.clip)
-                optimizer.step()
+                    nn.utils.clip_grad_norm_(module.parameters(), recipe.clip)
+                for optimizer in optimizers:
+                    optimizer.step()
                 total, count = total + loss.detach() * tile.size, count + tile.size
             if (epoch + 1) % recipe.every and epoch + 1 < recipe.epochs:
                 continue
@@ -159,7 +160,7 @@ def train(
                 with log_path.open("a") as log:
                     line = {"epoch": epoch + 1, "loss": training, "validation": validation}
                     log.write(json.dumps(line | {"seconds": round(progress.seconds, 2)}) + "\n")
-                save_state(state_path, objective, optimizer, progress, run)
+                save_state(state_path, objective, optimizers, progress, run)
             if bar is not None:
                 bar.update(
                     bar.task_ids[0],

@@ -5,10 +5,10 @@ from math import cos, inf, pi
 from typing import Literal
 
 import torch
+from torch import nn
 
 from kernelmap.errors import InputError
-
-OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+from kernelmap.training.muon import Muon
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Recipe:
         batch: contexts per step, over all processes.
         lr: largest learning rate.
         schedule: step (times 0.9 every 100 epochs, as released), one-cycle, cosine or constant.
-        optimizer: adam or adamw.
+        optimizer: adam, adamw, or muon (for matrices of at least 8 rows and columns; adam for the rest).
         weight_decay: of the optimizer.
         precision: float32 or float64.
         clip: largest norm of a gradient; longer ones are shortened.
@@ -36,7 +36,7 @@ class Recipe:
     batch: int = 10
     lr: float = 3e-3
     schedule: Literal["step", "one-cycle", "cosine", "constant"] = "step"
-    optimizer: Literal["adam", "adamw"] = "adam"
+    optimizer: Literal["adam", "adamw", "muon"] = "adam"
     weight_decay: float = 1e-5
     precision: Literal["float32", "float64"] = "float32"
     clip: float | None = None
@@ -58,6 +58,16 @@ class Recipe:
     @property
     def dtype(self) -> torch.dtype:
         return {"float32": torch.float32, "float64": torch.float64}[self.precision]
+
+    def optimizers(self, module: nn.Module) -> list[torch.optim.Optimizer]:
+        """For all parameters of a module."""
+        parameters = list(module.parameters())
+        if self.optimizer == "adamw":
+            return [torch.optim.AdamW(parameters, lr=self.lr, weight_decay=self.weight_decay, fused=True)]
+        matrices = [p for p in parameters if p.ndim == 2 and min(p.shape) >= 8] if self.optimizer == "muon" else []
+        others = [p for p in parameters if all(p is not matrix for matrix in matrices)]
+        adam = torch.optim.Adam(others, lr=self.lr, weight_decay=self.weight_decay, fused=True)
+        return [adam, Muon(matrices, self.lr, self.weight_decay)] if matrices else [adam]
 
 
 def learning_rate(recipe: Recipe, epoch: float) -> float:

@@ -1,12 +1,13 @@
 """The state of a training run in one safetensors file: written whole or not at all, and never unpickled."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from kernelmap.errors import InputError
 from kernelmap.files import read_tensors, write_tensors
@@ -23,16 +24,18 @@ class Progress:
 
 
 def save_state(
-    path: Path, module: nn.Module, optimizer: torch.optim.Optimizer, progress: Progress, run: dict[str, Any]
+    path: Path, module: nn.Module, optimizers: Sequence[Optimizer], progress: Progress, run: dict[str, Any]
 ) -> None:
     """`run` describes the run; a state is only resumed into a run of the same description."""
     tensors = {f"model.{name}": value for name, value in module.state_dict().items()}
-    for index, slots in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{index}.{slot}": value for slot, value in slots.items() if isinstance(value, Tensor)}
+    for number, optimizer in enumerate(optimizers):
+        for index, slots in optimizer.state_dict()["state"].items():
+            prefix = f"optimizer.{number}.{index}"
+            tensors |= {f"{prefix}.{slot}": value for slot, value in slots.items() if isinstance(value, Tensor)}
     write_tensors(path, tensors, {"progress": json.dumps(vars(progress)), "run": json.dumps(run, sort_keys=True)})
 
 
-def load_state(path: Path, module: nn.Module, optimizer: torch.optim.Optimizer, run: dict[str, Any]) -> Progress:
+def load_state(path: Path, module: nn.Module, optimizers: Sequence[Optimizer], run: dict[str, Any]) -> Progress:
     tensors, metadata = read_tensors(path)
     if "run" not in metadata or "progress" not in metadata:
         raise InputError(f"{path} is not the state of a training run.")
@@ -46,10 +49,11 @@ def load_state(path: Path, module: nn.Module, optimizer: torch.optim.Optimizer, 
         )
     model = {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
     module.load_state_dict(model)
-    slots: dict[int, dict[str, Tensor]] = {}
+    slots: list[dict[int, dict[str, Tensor]]] = [{} for _ in optimizers]
     for name, value in tensors.items():
         if name.startswith("optimizer."):
-            _, index, slot = name.split(".")
-            slots.setdefault(int(index), {})[slot] = value
-    optimizer.load_state_dict({"state": slots, "param_groups": optimizer.state_dict()["param_groups"]})
+            _, number, index, slot = name.split(".")
+            slots[int(number)].setdefault(int(index), {})[slot] = value
+    for optimizer, state in zip(optimizers, slots, strict=True):
+        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
     return Progress(**json.loads(metadata["progress"]))
