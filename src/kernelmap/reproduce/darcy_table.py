@@ -1,6 +1,6 @@
 """Table 3 of the paper: Darcy flow, from source and from permeability to pressure, and from pressure to source."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kernelmap.maps import KernelMap, MapOptions
@@ -36,15 +36,7 @@ class DarcyRow(Row):
 
     @property
     def recipe(self) -> Recipe:
-        return Recipe(
-            epochs=self.epochs,
-            batch=self.batch,
-            lr=3e-3,
-            schedule="one-cycle",
-            random_draws=True,
-            validation_systems=VALIDATION_SYSTEMS,
-            every=min(20, self.epochs),
-        )
+        return replace(super().recipe, random_draws=True, validation_systems=VALIDATION_SYSTEMS)
 
     def training(self) -> Training:
         train = darcy(self.task, truth=False).train
@@ -63,7 +55,7 @@ def block(
     for task in ("g-to-p", "b-to-p", "p-to-g"):
         for i, name in enumerate(("discrete-nao", "nao")):
             figures = (printed[task][i],) if task in printed else ()
-            rows.append(DarcyRow(name, d, dk, epochs, batch, Printed(sizes[i], figures), task=task))
+            rows.append(DarcyRow(name, d, dk, epochs, batch, printed=Printed(sizes[i], figures), task=task))
         rows.append(DarcyRow("posterior", d, task=task))
     return Block(f"d = {d}, dk = {dk}", tuple(rows))
 

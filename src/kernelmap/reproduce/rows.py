@@ -47,14 +47,16 @@ class Row(ABC):
     Attributes:
         map: a kernel map to train, the shipped posterior map, or the classical estimator DARTR.
         epochs, batch: of the training; contexts per step are whole draws, all systems of each.
+        optimizer: of the training, which sets its learning rate too.
         shortened: made with other epochs than declared.
     """
 
     map: MapName | Literal["dartr"]
     d: int = 302
     dk: int = 10
-    epochs: int = 3000
+    epochs: int = 1000
     batch: int = 7
+    optimizer: Literal["adam", "muon"] = "muon"
     printed: Printed | None = None
     shortened: bool = False
 
@@ -97,7 +99,14 @@ class Row(ABC):
 
     @property
     def recipe(self) -> Recipe:
-        return Recipe(epochs=self.epochs, batch=self.batch, lr=3e-3, schedule="one-cycle", every=min(20, self.epochs))
+        return Recipe(
+            epochs=self.epochs,
+            batch=self.batch,
+            lr=6e-3 if self.optimizer == "muon" else 3e-3,
+            schedule="one-cycle",
+            optimizer=self.optimizer,
+            every=min(20, self.epochs),
+        )
 
     def with_epochs(self, epochs: int) -> "Row":
         return replace(self, epochs=epochs, shortened=True) if self.trained and epochs != self.epochs else self

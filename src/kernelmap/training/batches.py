@@ -40,7 +40,10 @@ class Contexts:
 
     def __init__(self, systems: SystemSet, d: int, recipe: Recipe, limit: int | None) -> None:
         self.recipe, self.d, self.pairs = recipe, d, systems.pairs
-        draws = strided_draws(systems.pairs, d)[:limit]
+        draws = strided_draws(systems.pairs, d)
+        if limit is not None and limit < len(draws):
+            # From end to end: a map that sees the pairs in their order does not extrapolate to later ones.
+            draws = draws[torch.linspace(0, len(draws) - 1, limit).round().long()]
         if recipe.random_draws:
             draws = random_draws(systems.pairs, d, max(len(draws), 2), _generator(recipe.seed, -2))
         count, apart = len(systems.names), recipe.validation_systems
