@@ -14,6 +14,9 @@ HIDDEN = (32, 64)
 BLOCK = 2**18
 """Values of a function of two points that are held at a time; larger integrals forget them and make them again."""
 
+PIECE = 2**12
+"""Points at which a network is evaluated at a time."""
+
 
 def mlp(inputs: int, outputs: int, hidden: tuple[int, ...] = HIDDEN) -> nn.Sequential:
     """Linear layers with LeakyReLU between them."""
@@ -44,8 +47,9 @@ class GridFunction(nn.Module):
         """Values of shape (outputs, size of grid 1, size of grid 2, ...)."""
         sizes = [len(c) for c in coordinates]
         if hasattr(self, "parts"):
-            points = self._product(coordinates)
-            values = torch.stack([part(points) for part in self.parts])
+            # In pieces whose activations stay in the processor's cache.
+            pieces = self._product(coordinates).split(PIECE)
+            values = torch.stack([torch.cat([part(piece) for piece in pieces]) for part in self.parts])
         else:
             values = self.constants[:, None, :]
         components = [domain.components for domain in self.domains]

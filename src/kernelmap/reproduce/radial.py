@@ -172,7 +172,7 @@ TABLE2 = PaperTable(
         Block(
             "fewer samples: 21 systems, 105 contexts",
             tuple(
-                replace(row, setting="fewer", batch=21, epochs=2500)
+                replace(row, setting="fewer", batch=21, epochs=5000)
                 for row in (
                     RadialRow("nao", printed=Printed(18843, (4.23, 15.34, 11.13), (10.11, 25.23, 97.63))),
                     RadialRow("nao", dk=20, printed=Printed(30963, (4.15, 10.15, 9.59), (8.84, 23.08, 20.05))),
