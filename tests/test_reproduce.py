@@ -11,7 +11,7 @@ from kernelmap.grids import point, radii
 from kernelmap.maps import ContextShape, KernelMap
 from kernelmap.model import build, load_model
 from kernelmap.problems.radial import radial
-from kernelmap.reproduce import figures, resolution
+from kernelmap.reproduce import darcy_figures, figures, resolution
 from kernelmap.reproduce.claims import another_resolution, claims
 from kernelmap.reproduce.darcy_table import TABLE3
 from kernelmap.reproduce.radial import TABLE1, TABLE2, estimate_by_dartr
@@ -152,7 +152,8 @@ def untrained(row: Row, out: Path) -> KernelMap:
     """A row's model before any training; shipped ones as they are."""
     if not row.trained:
         return load_model(row.shipped)[0]
-    context = Context(torch.zeros(880, row.d).double(), torch.zeros(1, row.d).double(), radii(0.0125, 880), point())
+    systems = row.training().systems
+    context = systems.batch(torch.arange(row.d)[None], torch.arange(1))
     return build(row.map, ContextShape.of(context), row.options)
 
 
@@ -160,6 +161,12 @@ def test_figure_of_kernels_is_drawn(tmp_path, monkeypatch):
     monkeypatch.setattr(figures, "trained_model", untrained)
     path = figures.figure_kernels(tmp_path)
     assert path.read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize("figure", [darcy_figures.figure_green, darcy_figures.figure_microstructure])
+def test_figures_of_darcy_flow_are_drawn(tmp_path, monkeypatch, figure):
+    monkeypatch.setattr(darcy_figures, "trained_model", untrained)
+    assert figure(tmp_path).read_bytes()[:4] == b"\x89PNG"
 
 
 def test_cross_resolution_measures_each_model_three_times(tmp_path, monkeypatch):

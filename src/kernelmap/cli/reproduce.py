@@ -17,6 +17,7 @@ from kernelmap.cli.options import use_threads
 from kernelmap.errors import InputError
 from kernelmap.files import write_json
 from kernelmap.progress import console, progress
+from kernelmap.reproduce.darcy_figures import figure_green, figure_microstructure
 from kernelmap.reproduce.darcy_table import TABLE3
 from kernelmap.reproduce.figures import figure_kernels
 from kernelmap.reproduce.radial import TABLE1, TABLE2
@@ -25,6 +26,14 @@ from kernelmap.reproduce.rows import PaperTable
 from kernelmap.reproduce.run import make, record_path, records
 from kernelmap.reproduce.tables import HEADINGS, RESOLUTION_HEADINGS, Blocks, cells, resolution_cells
 
+What = Literal[
+    "table1", "table2", "table3", "figure-kernels", "figure-green", "figure-microstructure", "cross-resolution"
+]
+FIGURES = {
+    "figure-kernels": figure_kernels,
+    "figure-green": figure_green,
+    "figure-microstructure": figure_microstructure,
+}
 TABLES = {"table1": TABLE1, "table2": TABLE2, "table3": TABLE3}
 
 WIDTH = 150
@@ -32,7 +41,7 @@ WIDTH = 150
 
 
 def reproduce(
-    what: Annotated[Literal["table1", "table2", "table3", "figure-kernels", "cross-resolution"], tyro.conf.Positional],
+    what: Annotated[What, tyro.conf.Positional],
     rows: tuple[str, ...] = (),
     epochs: int | None = None,
     out: Path = Path("reproduction"),
@@ -42,8 +51,8 @@ def reproduce(
     """Make a table or figure of the paper, with its values beside ours; interrupted, it goes on where it stopped.
 
     Args:
-        what: table1 and table2 (radial kernels), table3 (Darcy flow), figure-kernels, or cross-resolution (at twice the
-            spacing).
+        what: table1, table2 and figure-kernels (radial kernels), cross-resolution (those at twice the spacing), table3,
+            figure-green and figure-microstructure (Darcy flow).
         rows: of a table, make these rows only, such as nao-302-10.
         epochs: train for so many epochs instead of those declared; such rows are kept under names of their own.
         out: directory of the records, one small JSON file per row, and of the models.
@@ -71,8 +80,8 @@ def reproduce(
 
 def figure(what: str, out: Path) -> None:
     """Models that are missing are trained first."""
-    if what == "figure-kernels":
-        print(f"figure in {escape(str(figure_kernels(out)))}")
+    if what in FIGURES:
+        print(f"figure in {escape(str(FIGURES[what](out)))}")
         return
     made = cross_resolution(out)
     write_json(out / "cross-resolution.json", made)
