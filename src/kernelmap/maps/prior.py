@@ -13,6 +13,16 @@ LENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 100.0)
 
 KNOTS = 13
 
+KINDS = (
+    (0.0, -2.0, 4.0, 2.0, 0.0),
+    (-2.0, 0.0, 4.0, 2.0, 0.0),
+    (0.0, 0.0, 8.0, 1.5, -1.0),
+    (-1.0, -1.0, 3.0, 2.5, 1.0),
+    (0.0, -2.0, 6.0, 10.0, -6.0),
+)
+"""Where components start: log weights of the wide and the near cosines, frequency and decay of their spectra, and log
+weight of the free features. The last is smooth, for data so noisy that nothing else can be told."""
+
 WHITE = 0.003
 """The unexplained error that training starts from. Left free, it would shrink until kernels fit quadrature errors."""
 
@@ -31,7 +41,7 @@ class PosteriorOptions:
     wide: int = 56
     near: int = 40
     free: int = 40
-    components: int = 4
+    components: int = 5
 
 
 def saturations(t: Float[Tensor, " N"]) -> Float[Tensor, "N L"]:
@@ -80,16 +90,13 @@ class LearnedPrior(nn.Module):
         self.network = nn.Sequential(
             nn.Linear(hidden + len(LENGTHS) + 2, hidden), nn.Tanh(), nn.Linear(hidden, options.free)
         )
-        kinds = torch.tensor([[0.0, -2], [-2, 0], [0, 0], [-1, -1]]).repeat(Q // 4 + 1, 1)[:Q]
-        self.register_buffer("amplitude_start", kinds, persistent=False)
-        kappa = torch.tensor([4.0, 4, 8, 3]).log().repeat(Q // 4 + 1)[:Q, None].repeat(1, 2)
-        self.register_buffer("kappa_start", kappa, persistent=False)
-        nu = torch.tensor([2.0, 2, 1.5, 2.5]).log().repeat(Q // 4 + 1)[:Q, None].repeat(1, 2)
-        self.register_buffer("nu_start", nu, persistent=False)
+        kinds = torch.tensor(KINDS).repeat(Q // len(KINDS) + 1, 1)[:Q]
+        self.register_buffer("amplitude_start", kinds[:, :2], persistent=False)
+        self.register_buffer("kappa_start", kinds[:, 2, None].log().repeat(1, 2), persistent=False)
+        self.register_buffer("nu_start", kinds[:, 3, None].log().repeat(1, 2), persistent=False)
+        self.register_buffer("free_start", kinds[:, 4, None], persistent=False)
         # Deviations from the start, which training pulls back to zero: too little data for more.
         self.amplitude, self.kappa, self.nu = (nn.Parameter(torch.zeros(Q, 2)) for _ in range(3))
-        free = torch.tensor([0.0, 0, -1, 1]).repeat(Q // 4 + 1)[:Q, None]
-        self.register_buffer("free_start", free, persistent=False)
         self.free_weights = nn.Parameter(torch.zeros(Q, options.free))
         self.white = nn.Parameter(torch.zeros(Q))
         self.log_odds = nn.Parameter(torch.zeros(Q))
