@@ -37,7 +37,9 @@ class PredictiveObjective(Objective):
         means, variances = posterior.response_moments(U[..., most:])
         target = F[..., most:]
         log_density = -0.5 * ((target - means).square() / variances + variances.log())
-        likelihood = (posterior.share.log()[..., None] + log_density).logsumexp(dim=0)
+        # Of a kind that is impossible for a system the share may be zero, and a logarithm's gradient infinite.
+        share = posterior.share.clamp(min=torch.finfo(F.dtype).tiny)
+        likelihood = (share.log()[..., None] + log_density).logsumexp(dim=0)
         loss = -(likelihood + target.square().mean(dim=-1, keepdim=True).log() / 2).mean()
         return (loss + PULL * self.model.prior.deviation()).expand(F.shape[:-2])
 
