@@ -3,7 +3,7 @@
 import math
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from kernelmap.context import Context
@@ -79,14 +79,16 @@ class PosteriorMap(BandedMap):
 
         Only then the smooth kind of kernel takes part: for exact data it has nothing to add.
         """
-        exact, plausible = self._conditioned(context, levels[:1])
-        return exact if plausible or len(levels) == 1 else self._conditioned(context, levels)[0]
+        exact, plausible = self._conditioned(self.pairs(context), context, levels[:1])
+        if len(levels) == 1 or bool(plausible.all()):
+            return exact
+        return self._conditioned(self.pairs(context, plausible), context, levels)[0]
 
-    def _conditioned(self, context: Context, levels: tuple[float, ...]) -> tuple[Posterior, bool]:
-        """Also whether errors of exact data explain the pairs."""
-        noisy = len(levels) > 1
-        pairs = self.pairs(context, smooth=noisy)
-        first = self.first_pass(pairs, noisy)
+    def _conditioned(
+        self, pairs: Pairs, context: Context, levels: tuple[float, ...]
+    ) -> tuple[Posterior, Bool[Tensor, "*#b"]]:
+        """Also where errors of exact data explain the pairs."""
+        first = self.first_pass(pairs, noisy=len(levels) > 1)
         kept = self.log_kept.exp() * pairs.theta * first.amplitude
         errors = QuadratureError(
             pairs.theta,
@@ -95,13 +97,16 @@ class PosteriorMap(BandedMap):
         )
         noise = errors.variance(pairs.jumps.sum(pairs.w * first.kernel), (kept * pairs.jumped).sum(dim=0))
         tries = self.second_pass(pairs, first, noise, levels)
-        plausible = not bool(first.large.any() or tries[0].unexplained(pairs.d).any())
+        plausible = ~(first.large[..., 0] | tries[0].unexplained(pairs.d))
         return Posterior(pairs.phi, *mixture(tries, context.d), errors, pairs.power, context), plausible
 
-    def pairs(self, context: Context, smooth: bool) -> Pairs:
-        """The context as the prior sees it, by the learned kinds of kernels and, if wanted, the smooth one."""
+    def pairs(self, context: Context, exact: Bool[Tensor, "*#b"] | None = None) -> Pairs:
+        """The context as the prior sees it: by the learned kinds of kernels and, where not exact, the smooth one."""
         U, column = context.U, (-1, *[1] * (context.F.ndim - 1))
-        prior = self.prior_on(context.y).kinds(smooth)
+        prior = self.prior_on(context.y).kinds(smooth=exact is not None)
+        odds = prior.odds.reshape(column)
+        if exact is not None:
+            odds = torch.cat([odds[:-1].expand(-1, *exact.shape), odds[-1:].where(~exact, -math.inf)])
         variance = prior.variance.reshape(*column, context.y.size)
         jumps = Jumps.of(U, context.y.points[:, 0].to(U))
         power = torch.linalg.vector_norm(U, dim=(-2, -1), keepdim=True).square() / (U.shape[-2] * U.shape[-1])
@@ -112,7 +117,7 @@ class PosteriorMap(BandedMap):
             jumps=jumps,
             f=context.F,
             omega=prior.omega.reshape(*column, prior.phi.shape[1]),
-            odds=prior.odds.reshape(column),
+            odds=odds,
             variance=variance,
             jumped=jumps.sum_of_squares(variance),
             sigma=prior.white.reshape(*column, 1) * power,
