@@ -11,6 +11,9 @@ from kernelmap.maps.domain import ContextShape, Domain
 from kernelmap.maps.local import LocalPosteriorMap
 from kernelmap.maps.local_posterior import LocalPosterior
 from kernelmap.maps.local_prior import LocalOptions
+from kernelmap.maps.material import MaterialPosteriorMap
+from kernelmap.maps.medium_posterior import MediumPosterior
+from kernelmap.maps.medium_prior import MediumOptions
 from kernelmap.maps.mixture import Posterior
 from kernelmap.maps.nao import NAO, NAOu
 from kernelmap.maps.posterior import PosteriorMap
@@ -28,6 +31,7 @@ MapName = Literal[
     "posterior",
     "local-posterior",
     "solution-posterior",
+    "material-posterior",
 ]
 
 MAPS: dict[MapName, type[KernelMap]] = {
@@ -40,6 +44,7 @@ MAPS: dict[MapName, type[KernelMap]] = {
     "posterior": PosteriorMap,
     "local-posterior": LocalPosteriorMap,
     "solution-posterior": SolutionPosteriorMap,
+    "material-posterior": MaterialPosteriorMap,
 }
 
 __all__ = [
@@ -58,6 +63,9 @@ __all__ = [
     "LocalPosteriorMap",
     "MapName",
     "MapOptions",
+    "MaterialPosteriorMap",
+    "MediumOptions",
+    "MediumPosterior",
     "NAOu",
     "Normaliser",
     "Posterior",
