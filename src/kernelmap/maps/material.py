@@ -22,9 +22,9 @@ class MaterialPosteriorMap(BandedMap):
 
         Σ_j |u_j - A(c)⁻¹ M f_j|² / (σ |u_j|)² + (θ - m)ᵀ Σ⁻¹ (θ - m)  is least,      θ = log c
 
-    All pairs tell about the same few unknowns, so that K carries over to loads of which none has been seen. It takes any
-    number of pairs in any order, any scale of loads and displacements, and any regular mesh. Values that are zero in all
-    pairs are held.
+    All pairs tell about the same few unknowns, so that K carries over to loads unlike any that were seen. It takes any
+    number of pairs in any order, any scale of loads and displacements, and any regular mesh. Values that are zero in
+    all pairs are held.
     """
 
     Options = MediumOptions
@@ -57,8 +57,8 @@ class MaterialPosteriorMap(BandedMap):
         u = context.F[..., free, :].expand(*batch, -1, -1).reshape(len(b), len(free), -1)
         uniform = solutions(medium, torch.zeros(medium.count, dtype=torch.float64))
         fits = [self._fit(medium, precision, uniform, *pair) for pair in zip(b, u, strict=True)]
-        theta, G, hessian = (torch.stack(parts).unflatten(0, batch) if batch else parts[0] for parts in zip(*fits))
-        residual = _relative(u.unflatten(0, batch) if batch else u[0], G @ loads)
+        theta, G, hessian = (torch.stack(parts).reshape(*batch, *parts[0].shape) for parts in zip(*fits, strict=True))
+        residual = _relative(u.reshape(*batch, *u.shape[1:]), G @ loads)
         return MediumPosterior(medium, theta, G, hessian, precision, residual, context)
 
     def _fit(
