@@ -6,6 +6,7 @@ from kernelmap.maps.afno import AFNO
 from kernelmap.maps.autoencoder import Autoencoder
 from kernelmap.maps.banded import BandedMap, KernelPosterior
 from kernelmap.maps.base import KernelMap, MapOptions, Normaliser
+from kernelmap.maps.componentwise import Componentwise
 from kernelmap.maps.discrete import DiscreteNAO
 from kernelmap.maps.domain import ContextShape, Domain
 from kernelmap.maps.local import LocalPosteriorMap
@@ -53,6 +54,7 @@ __all__ = [
     "NAO",
     "Autoencoder",
     "BandedMap",
+    "Componentwise",
     "ContextShape",
     "DiscreteNAO",
     "Domain",
