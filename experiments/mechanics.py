@@ -14,32 +14,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from jaxtyping import Float
 
 from kernelmap.kernel import Kernel
 from kernelmap.maps import ContextShape, MaterialPosteriorMap, MediumOptions, MediumPosterior
 from kernelmap.metrics import operator_error
 from kernelmap.model import load_model, save_model, shipped_directory
-from kernelmap.problems.mechanics import ForceField, Split, mnist, respond
-from kernelmap.problems.mechanics.assembly import deformation
-from kernelmap.problems.mechanics.elements import read_elements
-from kernelmap.problems.mechanics.forces import evaluate
-from kernelmap.problems.mechanics.matrices import body_forces, factor, stiffness
-from kernelmap.problems.mechanics.plan import ELEMENTS
-from kernelmap.problems.mechanics.specimen import clamped
+from kernelmap.problems.mechanics import Split, mnist
 from kernelmap.progress import progress
 from kernelmap.provenance import provenance
+from kernelmap.reproduce.linear_floor import linear_floor
 from kernelmap.reproduce.mechanics import errors_on_mechanics, solved, specimens_of
 from kernelmap.systems import SystemSet
 
 RESULTS = Path(__file__).parent / "results" / "mechanics"
-FLOOR_STREAM = 2
-"""Stream of random numbers of loads that are in no data set."""
-
-FITTED, FRESH, CHOICE = 1000, 200, 200
-PENALTIES = (30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
 SPECIMENS: dict[Split, int] = {"id": 2, "ood": 1}
 
 
@@ -103,59 +91,11 @@ def _heldout(model: MaterialPosteriorMap, systems: SystemSet, others: SystemSet)
 
 def floor() -> dict[str, Any]:
     """The error of the best linear operator, of a few test specimens each by itself, on loads it was not fitted to."""
-    return {
-        split: {name: linear_floor(image) for name, image in zip(*_named(split, count), strict=True)}
-        for split, count in SPECIMENS.items()
-    }
-
-
-def _named(split: Split, count: int) -> tuple[tuple[str, ...], np.ndarray]:
-    specimens = specimens_of(split, count)
-    return specimens.names, specimens.images
-
-
-def linear_floor(image: np.ndarray) -> dict[str, float]:
-    """Relative errors on fresh loads: of the linearisation at rest, of least squares, and of the floor,
-
-        u = L₀ f + Σ_k D_k ξ_k :   Σ_j |u_j - L₀ f_j - Σ_k D_k ξ_jk|² / |u_j|² + λ Σ_k |D_k|² / σ_k  least,
-
-    with the linearisation L₀, the loads' standard normal coefficients ξ and their deviations σ. λ is chosen on some of
-    the fitted pairs. Plain least squares has 448 unknowns for every value of u, and fits the nonlinearity as noise.
-    """
-    forces = ForceField()
-    coefficients = forces.draw(FITTED + FRESH, FLOOR_STREAM)
-    u, converged = respond(image, ELEMENTS, coefficients)
-    at_rest = linearised(image, coefficients)
-    u, at_rest, coefficients = (part[converged].reshape(converged.sum(), -1) for part in (u, at_rest, coefficients))
-    sigma = np.tile(forces.deviations.ravel(), 2)
-    xi, sigma = coefficients[:, sigma > 0] / sigma[sigma > 0], sigma[sigma > 0]
-    w = 1 / np.linalg.norm(u, axis=1, keepdims=True)
-    fitted, fresh = slice(FITTED), slice(FITTED, None)
-
-    def error(rest: np.ndarray, fit: slice, test: slice, penalty: float) -> float:
-        A, y = (xi * w)[fit], ((u - rest) * w)[fit]
-        D = np.linalg.solve(A.T @ A + penalty * (w[fit] ** 2).mean() * np.diag(sigma.max() / sigma), A.T @ y)
-        return float(np.linalg.norm((u - rest - xi @ D)[test] * w[test], axis=1).mean())
-
-    choice = {p: error(at_rest, slice(FITTED - CHOICE), slice(FITTED - CHOICE, FITTED), p) for p in PENALTIES}
-    chosen = min(PENALTIES, key=lambda p: choice[p])
-    return {
-        "at_rest": float(np.linalg.norm((u - at_rest)[fresh] * w[fresh], axis=1).mean()),
-        "least_squares": error(np.zeros_like(u), fitted, fresh, 0.0),
-        "floor": error(at_rest, fitted, fresh, chosen),
-        "penalty": chosen,
-    }
-
-
-def linearised(image: np.ndarray, coefficients: Float[np.ndarray, "L 2 k k"]) -> Float[np.ndarray, "L 2 m"]:
-    """The linear responses at rest, at the corners of the pixels."""
-    mesh = read_elements(ELEMENTS)
-    body = clamped(image, mesh)
-    loads = body_forces(mesh, evaluate(coefficients, np.linspace(0, 1, mesh.degree * mesh.cells + 1)))
-    rest = factor(stiffness(body, deformation(body, np.zeros((2, 1, len(mesh.points))))))
-    u = np.zeros_like(loads)
-    u.transpose(1, 0, 2)[:, body.free] = rest.solve(loads.transpose(1, 0, 2)[:, body.free].T).T
-    return u[:, :, mesh.corners(len(image))].transpose(1, 0, 2)
+    results = {}
+    for split, count in SPECIMENS.items():
+        specimens = specimens_of(split, count)
+        results[split] = dict(zip(specimens.names, map(linear_floor, specimens.images), strict=True))
+    return results
 
 
 def test() -> dict[str, Any]:

@@ -56,11 +56,14 @@ class MediumPosterior(KernelPosterior):
         return int((torch.linalg.eigvalsh(whitened) > 2).sum())
 
     @property
+    def spread(self) -> Float[Tensor, "*b cells"]:
+        """Standard deviation of every θ."""
+        return torch.linalg.inv(self.hessian).diagonal(dim1=-2, dim2=-1).sqrt()
+
+    @property
     def stiffness_share(self) -> Float[Tensor, "*b cells"]:
         """1 - posterior variance / prior variance of every θ."""
-        precisions = (self.hessian, self.prior_precision)
-        variances = [torch.linalg.inv(matrix).diagonal(dim1=-2, dim2=-1) for matrix in precisions]
-        return (1 - variances[0] / variances[1]).clamp(0, 1)
+        return (1 - self.spread.square() / torch.linalg.inv(self.prior_precision).diagonal()).clamp(0, 1)
 
     @property
     def data_share(self) -> Float[Tensor, "*b M N"]:
