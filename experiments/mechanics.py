@@ -6,7 +6,6 @@ Each part writes results/mechanics/PART.json; finished parts are made anew only 
 model; it looks at training specimens only.
 """
 
-import json
 import math
 import sys
 import time
@@ -16,6 +15,7 @@ from typing import Any
 
 import torch
 
+from kernelmap.files import write_json
 from kernelmap.kernel import Kernel
 from kernelmap.maps import ContextShape, MaterialPosteriorMap, MediumOptions, MediumPosterior
 from kernelmap.metrics import operator_error
@@ -99,13 +99,16 @@ def floor() -> dict[str, Any]:
 
 
 def test() -> dict[str, Any]:
-    """What `kernelmap evaluate mechanics mechanics --split SPLIT --d D --specimens S` gives."""
+    """What `kernelmap evaluate mechanics mechanics --split SPLIT --d D --specimens S` gives; the model keeps a part."""
     model, _ = load_model("mechanics")
     results = {}
     for split, count in SPECIMENS.items():
         specimens, held_out = solved(specimens_of(split, count))
         for d in (40, 100):
             results[f"{split} {d}"] = errors_on_mechanics(model.double(), specimens, held_out, d)
+    kept = {split: results[f"{split} 100"]["systems"]["test"] for split in SPECIMENS}
+    about = {"model": "mechanics", "d": 100, "specimens": SPECIMENS, "command": "python experiments/mechanics.py test"}
+    write_json(shipped_directory() / "mechanics" / "evaluation.json", {"systems": kept, **about})
     return results
 
 
@@ -116,5 +119,4 @@ if __name__ == "__main__":
         start = time.perf_counter()
         made = {"results": PARTS[part](), "command": f"python experiments/mechanics.py {part}", "seed": 0}
         made |= {"commit": provenance()["commit"], "seconds": round(time.perf_counter() - start, 1)}
-        RESULTS.mkdir(parents=True, exist_ok=True)
-        (RESULTS / f"{part}.json").write_text(json.dumps(made, indent=1) + "\n")
+        write_json(RESULTS / f"{part}.json", made)
