@@ -39,8 +39,8 @@ def few(monkeypatch):
 
     for module in (on_mechanics, mechanics_figure, mechanics_table):
         if hasattr(module, "specimens_of"):
-            monkeypatch.setattr(module, "specimens_of", lambda split, count=None: small(count or 2))
-    monkeypatch.setattr("kernelmap.cli.evaluate.specimens_of", lambda split, count=None: small(count))
+            monkeypatch.setattr(module, "specimens_of", lambda split, count=2: small(count))
+    monkeypatch.setattr("kernelmap.cli.evaluate.specimens_of", lambda split, count=2: small(count))
     monkeypatch.setattr("kernelmap.cli.evaluate.solved", tiny)
     monkeypatch.setattr(mechanics_figure, "solved", tiny)
     monkeypatch.setattr(mechanics_figure, "PAIRS", 8)

@@ -74,7 +74,9 @@ class MediumPosterior(KernelPosterior):
     @property
     def std(self) -> Float[Tensor, "*b M N"]:
         """Standard deviation of the kernel, from a few media drawn from the posterior."""
-        squares = sum((self._kernel(G) - self.kernel).square() for G in self._drawn)
+        mean, squares = self.kernel, torch.zeros_like(self.kernel)
+        for G in self._drawn:
+            squares += (self._kernel(G) - mean).square()
         return (squares / SAMPLES).sqrt()
 
     def predict(self, U: Float[Tensor, "*b N n"]) -> tuple[Float[Tensor, "*b M n"], Float[Tensor, "*b M n"]]:
