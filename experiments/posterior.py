@@ -5,15 +5,13 @@
 Each part writes results/radial/PART.json; finished parts are made anew only when named.
 """
 
-import json
-import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from parts import run_parts
 from torch import Tensor
 
 from kernelmap.context import Context
@@ -25,8 +23,6 @@ from kernelmap.metrics import coverage, exploration_measure, kernel_error
 from kernelmap.model import load_model
 from kernelmap.problems.radial import RadialKernel, radial, radial_systems, two_waves
 from kernelmap.problems.radial.kernels import cosine, polynomial, sine
-from kernelmap.progress import progress
-from kernelmap.provenance import provenance
 from kernelmap.systems import SystemSet, strided_draws
 
 RESULTS = Path(__file__).parent / "results" / "radial"
@@ -171,11 +167,4 @@ PARTS: dict[str, Callable[[PosteriorMap], dict[str, Any]]] = {
 }
 
 if __name__ == "__main__":
-    model, _ = load_model("radial")
-    assert isinstance(model, PosteriorMap)
-    for part in progress(sys.argv[1:] or [name for name in PARTS if not (RESULTS / f"{name}.json").exists()], "Parts"):
-        start = time.perf_counter()
-        made = {"results": PARTS[part](model.double()), "seed": SEED}
-        made |= {"command": f"python experiments/posterior.py {part}", "commit": provenance()["commit"]}
-        made["seconds"] = round(time.perf_counter() - start, 1)
-        (RESULTS / f"{part}.json").write_text(json.dumps(made, indent=1) + "\n")
+    run_parts("posterior.py", RESULTS, load_model("radial")[0].double(), PARTS, seed=SEED)

@@ -24,6 +24,8 @@ RECIPES: dict[str, str] = {
     "preconditioned-2000": "--epochs 2000 --batch 7 --schedule one-cycle --lr 3e-3 --precondition",
     "float64-500": "--epochs 500 --batch 7 --schedule one-cycle --lr 3e-3 --precision float64",
     "one-cycle-4000": "--epochs 4000 --batch 7 --schedule one-cycle --lr 3e-3",
+    "muon-500": "--epochs 500 --batch 7 --schedule one-cycle --lr 6e-3 --optimizer muon",
+    "muon-1000": "--epochs 1000 --batch 7 --schedule one-cycle --lr 6e-3 --optimizer muon",
     "paper-schedule-2000": "--epochs 2000 --batch 7 --schedule step --lr 3e-3",
 }
 

@@ -10,13 +10,14 @@ import re
 from pathlib import Path
 
 from kernelmap.reproduce.claims import claims as paper_claims
+from kernelmap.reproduce.darcy_table import TABLE3
 from kernelmap.reproduce.mechanics_table import TABLE4
 from kernelmap.reproduce.radial import TABLE1, TABLE2
 from kernelmap.reproduce.run import records
 from kernelmap.reproduce.tables import HEADINGS, MISSING, RESOLUTION_HEADINGS, cells, resolution_cells
 
 ROOT = Path(__file__).parents[1]
-PAPER_TABLES = {"table1": TABLE1, "table2": TABLE2, "table4": TABLE4}
+PAPER_TABLES = {"table1": TABLE1, "table2": TABLE2, "table3": TABLE3, "table4": TABLE4}
 RESULTS = ROOT / "experiments" / "results"
 PAPER = RESULTS / "paper"
 
@@ -133,6 +134,30 @@ def paper_table(name: str) -> str:
     return _table(list(HEADINGS), rows)
 
 
+def learning_curves(name: str) -> str:
+    """Validation errors of the trained rows of a table, on the way."""
+    shares = (0.1, 0.25, 0.5, 0.75, 1.0)
+    rows = []
+    for row, record in records(PAPER, PAPER_TABLES[name].rows.values()).items():
+        if "curve" in record:
+            curve = record["curve"]
+            points = [curve[round(share * (len(curve) - 1))] for share in shares]
+            rows.append([f"`{row}`", f"{curve[-1][0]}", *(f"{100 * point[2]:.1f}" for point in points)])
+    return _table(["row", "epochs", *(f"at {share:.0%}" for share in shares)], rows)
+
+
+def far_mass() -> str:
+    rows = [
+        [
+            PAPER_TABLES["table3"].rows[name].label,
+            *(f"{100 * record['systems']['test'][key]:.2f}" for key in ("far_mass", "microstructure_accuracy")),
+        ]
+        for name, record in records(PAPER, PAPER_TABLES["table3"].rows.values()).items()
+        if name.endswith("p-to-g")
+    ]
+    return _table(["model", "beyond two steps", "phases"], rows)
+
+
 def resolution() -> str:
     path = PAPER / "cross-resolution.json"
     return _table(list(RESOLUTION_HEADINGS), resolution_cells(_read(path)) if path.exists() else [])
@@ -219,6 +244,10 @@ TABLES = {
     "speed": ("docs/radial.md", speed),
     "darcy": ("docs/darcy.md", lambda: darcy("test")),
     "darcy-noise": ("docs/darcy.md", lambda: darcy("noise")),
+    "darcy-mesh": ("docs/darcy.md", lambda: darcy("mesh")),
+    "table3": ("docs/darcy.md", lambda: paper_table("table3")),
+    "table3-curves": ("docs/darcy.md", lambda: learning_curves("table3")),
+    "far": ("docs/darcy.md", far_mass),
     "darcy-bench": ("docs/darcy.md", darcy_bench),
     "darcy-b": ("docs/darcy.md", darcy_tokens),
     "table1": ("docs/paper.md", lambda: paper_table("table1")),

@@ -1,5 +1,7 @@
 """Sets of systems: the contexts drawn from them, noise, and files with a checksum."""
 
+from dataclasses import replace
+
 import h5py
 import numpy as np
 import pytest
@@ -112,6 +114,14 @@ def test_noise_is_relative_to_each_system():
     assert abs(noise / noise.std(dim=(1, 2), keepdim=True)).mean() == pytest.approx((2 / torch.pi) ** 0.5, rel=0.02)
     assert torch.equal(noisy.u, data.u)
     assert noisy.about == {"dx": 0.5, "noise": 0.1, "noise_seed": 3}
+
+
+def test_points_that_never_respond_get_no_noise():
+    data = systems()
+    silent = torch.tensor([False, True, False, True])
+    noisy = replace(data, f=data.f.masked_fill(silent, 0)).with_noise(0.1, 3).f
+    assert (noisy[..., silent] == 0).all()
+    assert (noisy[..., ~silent] != data.f[..., ~silent]).all()
 
 
 def test_noise_comes_from_its_seed():

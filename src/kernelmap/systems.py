@@ -71,13 +71,17 @@ class SystemSet:
         return replace(moved, y=self.y.to(target), x=self.x.to(target))
 
     def with_noise(self, level: float, seed: int) -> "SystemSet":
-        """White noise on f, of `level` times each system's root mean square."""
+        """White noise on f, of `level` times each system's root mean square, at the points that respond at all."""
         if not 0 <= level < float("inf"):
             raise InputError(f"the level of noise must not be negative and must be finite, got {level}.")
         generator = torch.Generator().manual_seed(seed)
         noise = torch.randn(self.f.shape, generator=generator, dtype=torch.float64).to(self.f)
-        rms = self.f.square().mean(dim=(1, 2), keepdim=True).sqrt()
-        return replace(self, f=self.f + level * rms * noise, about=self.about | {"noise": level, "noise_seed": seed})
+        responding = (self.f != 0).flatten(0, 1).any(dim=0)
+        count = self.f.shape[1] * max(1, int(responding.sum()))
+        rms = (self.f.square().sum(dim=(1, 2), keepdim=True) / count).sqrt()
+        return replace(
+            self, f=self.f + level * rms * responding * noise, about=self.about | {"noise": level, "noise_seed": seed}
+        )
 
     def checksum(self) -> str:
         """SHA-256 of the numbers."""

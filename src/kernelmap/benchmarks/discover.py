@@ -56,7 +56,7 @@ def example(n: int, d: int) -> Context:
 def bare_algebra(model: PosteriorMap, context: Context) -> None:
     """The products and factorisations of a discovery from exact data, and nothing else."""
     with torch.no_grad():
-        prior = model.prior_on(context.y)
+        prior = model.prior_on(context.y).kinds(smooth=False)
         phi, (Q, R) = prior.phi, prior.omega.shape
         A = phi.mT @ context.U
         for rows in (prior.variance, prior.variance[:1]):  # with the jumps of the tokens, in either pass

@@ -3,7 +3,7 @@
 import math
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from kernelmap.context import Context
@@ -20,10 +20,6 @@ from kernelmap.metrics import exploration_measure
 
 NOISE_LEVELS = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3)
 """Relative noise on f that is tried where the errors of exact data do not explain the misfit."""
-
-UNEXPLAINED = 1.5
-"""So many times the misfit that is expected. Medians on systems left out of training, for 30 to 302 pairs: 0.4 to 1
-for exact data, 4 to 6 at 0.3 % noise."""
 
 REFINED = (0.55, 1.8)
 """Factors on the best level, tried last."""
@@ -79,9 +75,20 @@ class PosteriorMap(BandedMap):
         return Kernel(mean.values + self.posterior(residual).kernel, context.y, context.x)
 
     def posterior(self, context: Context, levels: tuple[float, ...] = NOISE_LEVELS) -> Posterior:
-        """Condition on the pairs, trying these relative noise levels."""
-        pairs = self.pairs(context)
-        first = self.first_pass(pairs, exact=len(levels) == 1)
+        """Condition on the pairs; where exact data would not look so, on all these relative noise levels.
+
+        Only then the smooth kind of kernel takes part: for exact data it has nothing to add.
+        """
+        exact, plausible = self._conditioned(self.pairs(context), context, levels[:1])
+        if len(levels) == 1 or bool(plausible.all()):
+            return exact
+        return self._conditioned(self.pairs(context, plausible), context, levels)[0]
+
+    def _conditioned(
+        self, pairs: Pairs, context: Context, levels: tuple[float, ...]
+    ) -> tuple[Posterior, Bool[Tensor, "*#b"]]:
+        """Also where errors of exact data explain the pairs."""
+        first = self.first_pass(pairs, noisy=len(levels) > 1)
         kept = self.log_kept.exp() * pairs.theta * first.amplitude
         errors = QuadratureError(
             pairs.theta,
@@ -90,12 +97,16 @@ class PosteriorMap(BandedMap):
         )
         noise = errors.variance(pairs.jumps.sum(pairs.w * first.kernel), (kept * pairs.jumped).sum(dim=0))
         tries = self.second_pass(pairs, first, noise, levels)
-        return Posterior(pairs.phi, *mixture(tries, context.d), errors, pairs.power, context)
+        plausible = ~(first.large[..., 0] | tries[0].unexplained(pairs.d))
+        return Posterior(pairs.phi, *mixture(tries, context.d), errors, pairs.power, context), plausible
 
-    def pairs(self, context: Context) -> Pairs:
-        """The context as the prior sees it."""
+    def pairs(self, context: Context, exact: Bool[Tensor, "*#b"] | None = None) -> Pairs:
+        """The context as the prior sees it: by the learned kinds of kernels and, where not exact, the smooth one."""
         U, column = context.U, (-1, *[1] * (context.F.ndim - 1))
-        prior = self.prior_on(context.y)
+        prior = self.prior_on(context.y).kinds(smooth=exact is not None)
+        odds = prior.odds.reshape(column)
+        if exact is not None:
+            odds = torch.cat([odds[:-1].expand(-1, *exact.shape), odds[-1:].where(~exact, -math.inf)])
         variance = prior.variance.reshape(*column, context.y.size)
         jumps = Jumps.of(U, context.y.points[:, 0].to(U))
         power = torch.linalg.vector_norm(U, dim=(-2, -1), keepdim=True).square() / (U.shape[-2] * U.shape[-1])
@@ -106,7 +117,7 @@ class PosteriorMap(BandedMap):
             jumps=jumps,
             f=context.F,
             omega=prior.omega.reshape(*column, prior.phi.shape[1]),
-            odds=prior.odds.reshape(column),
+            odds=odds,
             variance=variance,
             jumped=jumps.sum_of_squares(variance),
             sigma=prior.white.reshape(*column, 1) * power,
@@ -114,7 +125,7 @@ class PosteriorMap(BandedMap):
             floor=FLOOR**2 * max(1.0, self.coarseness(context.y)) ** 4,
         )
 
-    def first_pass(self, pairs: Pairs, exact: bool) -> FirstPass:
+    def first_pass(self, pairs: Pairs, noisy: bool) -> FirstPass:
         """In units of the amplitude: with the error that jumps make in a kernel of each component."""
         own = (pairs.omega.square() * pairs.A.square().mean(dim=-1)).sum(dim=-1, keepdim=True)
         noise = pairs.theta * pairs.jumped + pairs.sigma + pairs.floor * own
@@ -125,13 +136,13 @@ class PosteriorMap(BandedMap):
 
         score, alpha, mean = attempt(0.0)
         expected = (score.softmax(dim=0) * alpha * own).sum(dim=0)
-        doubtful = expected > LARGE * pairs.power
-        if not exact and bool(doubtful.any()):
+        large = expected > LARGE * pairs.power
+        if noisy and bool(large.any()):
             rough = attempt(ROUGH_NOISE)
-            noisy = doubtful & (rough[0] > score)
-            score, alpha, mean = (torch.where(noisy, *both) for both in zip(rough, (score, alpha, mean), strict=True))
+            better = large & (rough[0] > score)
+            score, alpha, mean = (torch.where(better, *both) for both in zip(rough, (score, alpha, mean), strict=True))
         share = score.softmax(dim=0)
-        return FirstPass((share * mean).sum(dim=0) @ pairs.phi.mT, share, alpha)
+        return FirstPass((share * mean).sum(dim=0) @ pairs.phi.mT, share, alpha, large)
 
     def second_pass(
         self, pairs: Pairs, first: FirstPass, noise: Float[Tensor, "*#b d"], levels: tuple[float, ...]
@@ -144,7 +155,7 @@ class PosteriorMap(BandedMap):
             return Try(found, evidence(found, pairs.odds, pairs.d) - noise_penalty(level, pairs.d), level)
 
         exact = attempt(0.0)
-        doubtful = (exact.score.softmax(dim=0) * exact.regression.misfit).sum(dim=0) > UNEXPLAINED * pairs.d
+        doubtful = exact.unexplained(pairs.d)
         if len(levels) == 1 or not bool(doubtful.any()):
             return [exact]
         tries = [exact] + [attempt(level).only(doubtful) for level in levels[1:]]

@@ -13,6 +13,19 @@ LENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 100.0)
 
 KNOTS = 13
 
+KINDS = (
+    (0.0, -2.0, 4.0, 2.0, 0.0),
+    (-2.0, 0.0, 4.0, 2.0, 0.0),
+    (0.0, 0.0, 8.0, 1.5, -1.0),
+    (-1.0, -1.0, 3.0, 2.5, 1.0),
+)
+"""Where components start: log weights of the wide and the near cosines, frequency and decay of their spectra, and log
+weight of the free features."""
+
+SMOOTH = (0.0, -2.0, 6.0, 10.0, -6.0)
+"""The same of a kind that is not learned: smooth kernels, for data so noisy that little else can be told. Chosen on
+kernels of families that no training or test system belongs to."""
+
 WHITE = 0.003
 """The unexplained error that training starts from. Left free, it would shrink until kernels fit quadrature errors."""
 
@@ -42,16 +55,22 @@ def saturations(t: Float[Tensor, " N"]) -> Float[Tensor, "N L"]:
 
 class PriorOnGrid(NamedTuple):
     """The prior on one grid with quadrature weights w: features Φ, also weighted by w, and of every component its
-    weights ω, log odds, variance of w K, and variance of a white error of f.
+    weights ω, log odds, variance of w K, and variance of a white error of f. The last component is the smooth one.
     """
 
     w: Float[Tensor, " N"]
     phi: Float[Tensor, "N R"]
     weighted: Float[Tensor, "N R"]
-    omega: Float[Tensor, "Q R"]
-    odds: Float[Tensor, " Q"]
-    variance: Float[Tensor, "Q N"]
-    white: Float[Tensor, " Q"]
+    omega: Float[Tensor, "K R"]
+    odds: Float[Tensor, " K"]
+    variance: Float[Tensor, "K N"]
+    white: Float[Tensor, " K"]
+
+    def kinds(self, smooth: bool) -> "PriorOnGrid":
+        """With or without the smooth component."""
+        chosen = slice(None, None if smooth else -1)
+        parts = (part[chosen] for part in (self.omega, self.odds, self.variance, self.white))
+        return PriorOnGrid(self.w, self.phi, self.weighted, *parts)
 
 
 class LearnedPrior(nn.Module):
@@ -80,16 +99,13 @@ class LearnedPrior(nn.Module):
         self.network = nn.Sequential(
             nn.Linear(hidden + len(LENGTHS) + 2, hidden), nn.Tanh(), nn.Linear(hidden, options.free)
         )
-        kinds = torch.tensor([[0.0, -2], [-2, 0], [0, 0], [-1, -1]]).repeat(Q // 4 + 1, 1)[:Q]
-        self.register_buffer("amplitude_start", kinds, persistent=False)
-        kappa = torch.tensor([4.0, 4, 8, 3]).log().repeat(Q // 4 + 1)[:Q, None].repeat(1, 2)
-        self.register_buffer("kappa_start", kappa, persistent=False)
-        nu = torch.tensor([2.0, 2, 1.5, 2.5]).log().repeat(Q // 4 + 1)[:Q, None].repeat(1, 2)
-        self.register_buffer("nu_start", nu, persistent=False)
+        kinds = torch.tensor(KINDS).repeat(Q // len(KINDS) + 1, 1)[:Q]
+        self.register_buffer("amplitude_start", kinds[:, :2], persistent=False)
+        self.register_buffer("kappa_start", kinds[:, 2, None].log().repeat(1, 2), persistent=False)
+        self.register_buffer("nu_start", kinds[:, 3, None].log().repeat(1, 2), persistent=False)
+        self.register_buffer("free_start", kinds[:, 4, None], persistent=False)
         # Deviations from the start, which training pulls back to zero: too little data for more.
         self.amplitude, self.kappa, self.nu = (nn.Parameter(torch.zeros(Q, 2)) for _ in range(3))
-        free = torch.tensor([0.0, 0, -1, 1]).repeat(Q // 4 + 1)[:Q, None]
-        self.register_buffer("free_start", free, persistent=False)
         self.free_weights = nn.Parameter(torch.zeros(Q, options.free))
         self.white = nn.Parameter(torch.zeros(Q))
         self.log_odds = nn.Parameter(torch.zeros(Q))
@@ -108,7 +124,9 @@ class LearnedPrior(nn.Module):
         phi, omega = self.features(t), self.weights()
         weighted = w[:, None] * phi
         variance = omega.square() @ weighted.square().mT
-        return PriorOnGrid(w, phi, weighted, omega, self.log_odds.log_softmax(dim=0), variance, self.white_variance())
+        odds = self.log_odds.log_softmax(dim=0)
+        odds, white = (torch.cat([v, v.mean(dim=0, keepdim=True)]) for v in (odds, self.white_variance()))
+        return PriorOnGrid(w, phi, weighted, omega, odds, variance, white)
 
     def features(self, t: Float[Tensor, " N"]) -> Float[Tensor, "N R"]:
         """Φ at positions t in [0, 1]."""
@@ -127,17 +145,21 @@ class LearnedPrior(nn.Module):
         parts.append(envelopes[:, 2, None] * self.network(torch.cat(inputs, dim=1)) / math.sqrt(self.options.free))
         return torch.cat(parts, dim=1)
 
-    def weights(self) -> Float[Tensor, "Q R"]:
-        """ω of every component."""
+    def weights(self) -> Float[Tensor, "K R"]:
+        """ω of every component, and of the smooth one."""
+        smooth = torch.tensor(SMOOTH).to(self.white)
+        amplitude = torch.cat([self.amplitude_start + self.amplitude, smooth[None, :2]])
+        kappas = torch.cat([(self.kappa_start + self.kappa).exp(), smooth[None, [2, 2]]])
+        nus = torch.cat([(self.nu_start + self.nu).exp(), smooth[None, [3, 3]]])
+        free = torch.cat([self.free_start + self.free_weights, smooth[None, 4:].expand(1, self.options.free)])
         parts = []
         for i, count in enumerate((self.options.wide, self.options.near)):
-            kappa = (self.kappa_start + self.kappa)[:, i, None].exp()
-            nu = (self.nu_start + self.nu)[:, i, None].exp()
+            kappa, nu = kappas[:, i, None], nus[:, i, None]
             waves = torch.arange(count, dtype=kappa.dtype, device=kappa.device)
             log = -0.5 * nu * torch.log1p((waves / kappa) ** 2)
             log = log - 0.5 * torch.logsumexp(2 * log, dim=1, keepdim=True)
-            parts.append(log + (self.amplitude_start + self.amplitude)[:, i, None])
-        return torch.cat([*parts, self.free_start + self.free_weights], dim=1).exp()
+            parts.append(log + amplitude[:, i, None])
+        return torch.cat([*parts, free], dim=1).exp()
 
     def white_variance(self) -> Float[Tensor, " Q"]:
         """Variance of an error of f that no kernel explains, in units of the amplitude."""

@@ -42,9 +42,11 @@ def trained_model(row: Row, out: Path) -> KernelMap | None:
         return None
     if not row.trained:
         return load_model(row.shipped)[0]
-    data, run = row.training(), out / "runs" / row.name
-    about = data.about | {"row": row.name, **provenance()}
-    train(row.map, row.options, data.systems, row.d, row.recipe, run, about=about, draws=data.draws, resume=True)
+    run = out / "runs" / row.name
+    if not (record_path(out, row).exists() and (run / "config.json").exists()):
+        data = row.training()
+        about = data.about | {"row": row.name, **provenance()}
+        train(row.map, row.options, data.systems, row.d, row.recipe, run, about=about, draws=data.draws, resume=True)
     return load_model(run)[0]
 
 

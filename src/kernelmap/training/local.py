@@ -2,20 +2,20 @@
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from kernelmap.context import Context
 from kernelmap.grids import Grid
-from kernelmap.maps import KernelMap, LocalPosteriorMap
+from kernelmap.maps import LocalPosteriorMap
+from kernelmap.training.objective import Objective
 
-TARGETS = 10
 ROWS = 60
 FEWEST = 2
 QUIETEST, LOUDEST = -4.0, -0.7
 """Decimal logarithms of the relative noise that is added to f."""
 
 
-class LocalObjective(nn.Module):
+class LocalObjective(Objective):
     """(U, F) -> -log p(targets | context), per value and in units of f's root mean square.
 
     Of the pairs of a draw the last ones are targets, and the first ones the context, whose number changes from step to
@@ -23,21 +23,13 @@ class LocalObjective(nn.Module):
     how large the others' strengths are. Only some rows take part in a step. No true kernel is read.
     """
 
+    targets = 10
     variants = 6
 
-    def __init__(self, model: KernelMap, y: Grid, x: Grid) -> None:
-        super().__init__()
-        assert isinstance(model, LocalPosteriorMap)
-        self.model, self.y, self.x = model, y, x
-
-    @staticmethod
-    def pairs(d: int) -> int:
-        """Pairs a draw needs for contexts of up to d."""
-        return d + TARGETS
-
     def forward(self, U: Float[Tensor, "*bu N D"], F: Float[Tensor, "*bf M D"], seed: int) -> Float[Tensor, "*bf"]:
+        assert isinstance(self.model, LocalPosteriorMap)
         generator = torch.Generator().manual_seed(seed)
-        most = U.shape[-1] - TARGETS
+        most = U.shape[-1] - self.targets
         d = int(torch.randint(min(FEWEST, most), most + 1, (), generator=generator))
         responding = (F != 0).any(dim=-1).reshape(-1, self.x.size).any(dim=0).nonzero()[:, 0]
         rows = responding[torch.randperm(len(responding), generator=generator)[:ROWS]]

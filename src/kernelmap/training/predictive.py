@@ -2,19 +2,18 @@
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from kernelmap.context import Context
-from kernelmap.grids import Grid
-from kernelmap.maps import KernelMap, PosteriorMap
+from kernelmap.maps import PosteriorMap
+from kernelmap.training.objective import Objective
 
-TARGETS = 150
 SHARES = (1, 3, 5, 6, 7.5, 10, 10, 15)
 MIXES = 4
 PULL = 1e-2
 
 
-class PredictiveObjective(nn.Module):
+class PredictiveObjective(Objective):
     """(U, F) -> -log p(targets | context), per pair and in units of the targets' root mean square.
 
     Of the pairs of a draw the last ones are targets, and the first d the context, with d changing from step to step.
@@ -22,21 +21,13 @@ class PredictiveObjective(nn.Module):
     The loss is a mean over systems and combinations, returned once for each of them.
     """
 
+    targets = 150
     variants = len(SHARES)
 
-    def __init__(self, model: KernelMap, y: Grid, x: Grid) -> None:
-        super().__init__()
-        assert isinstance(model, PosteriorMap)
-        self.model, self.y, self.x = model, y, x
-
-    @staticmethod
-    def pairs(d: int) -> int:
-        """Pairs a draw needs for contexts of up to d."""
-        return d + TARGETS
-
     def forward(self, U: Float[Tensor, "*bu N D"], F: Float[Tensor, "*bf M D"], seed: int) -> Float[Tensor, "*bf"]:
+        assert isinstance(self.model, PosteriorMap)
         generator = torch.Generator().manual_seed(seed)
-        most = U.shape[-1] - TARGETS
+        most = U.shape[-1] - self.targets
         d = max(2, round(most / SHARES[seed % self.variants]))
         F = F / F.square().mean(dim=(-2, -1), keepdim=True).sqrt()
         if U.shape[-3] == 1 and self.training:
@@ -46,7 +37,9 @@ class PredictiveObjective(nn.Module):
         means, variances = posterior.response_moments(U[..., most:])
         target = F[..., most:]
         log_density = -0.5 * ((target - means).square() / variances + variances.log())
-        likelihood = (posterior.share.log()[..., None] + log_density).logsumexp(dim=0)
+        # Of a kind that is impossible for a system the share may be zero, and a logarithm's gradient infinite.
+        share = posterior.share.clamp(min=torch.finfo(F.dtype).tiny)
+        likelihood = (share.log()[..., None] + log_density).logsumexp(dim=0)
         loss = -(likelihood + target.square().mean(dim=-1, keepdim=True).log() / 2).mean()
         return (loss + PULL * self.model.prior.deviation()).expand(F.shape[:-2])
 
