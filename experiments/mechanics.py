@@ -71,7 +71,7 @@ def _match(model: MaterialPosteriorMap, systems: SystemSet, found: list[MediumPo
 
 
 def _numbers(model: MaterialPosteriorMap) -> dict[str, float]:
-    return {name: float(value) for name, value in model.prior.named_parameters()}
+    return {name: float(value) for name, value in model.prior.state_dict().items()}
 
 
 def _pairs(systems: SystemSet, index: int) -> Any:
