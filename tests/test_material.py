@@ -140,6 +140,7 @@ def test_fewer_pairs_tell_less():
     [
         (lambda c: dataclasses.replace(c, F=torch.zeros_like(c.F)), "all displacements are zero"),
         (lambda c: dataclasses.replace(c, F=c.F * (torch.arange(c.d) > 0)), "1 displacements are zero everywhere"),
+        (lambda c: dataclasses.replace(c, F=c.F + 1), "must be held by at least 3"),
         (lambda c: dataclasses.replace(c, x=Grid(c.x.points.flip(0), c.x.weights, 2)), "on the same nodes"),
     ],
 )

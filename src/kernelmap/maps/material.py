@@ -14,6 +14,9 @@ from kernelmap.maps.medium_fit import Fit, Problem
 from kernelmap.maps.medium_posterior import MediumPosterior, solutions
 from kernelmap.maps.medium_prior import MediumOptions, MediumPrior
 
+RIGID = 3
+"""Rigid motions of a plane body."""
+
 
 class MaterialPosteriorMap(BandedMap):
     """K = A(c)⁻¹ M / w, the responses of a clamped medium in plane strain to body forces (two components each).
@@ -50,6 +53,11 @@ class MaterialPosteriorMap(BandedMap):
         free = (context.F != 0).any(dim=-1).reshape(-1, context.x.size).any(dim=0).nonzero()[:, 0]
         if not len(free):
             raise InputError("all displacements are zero: there is nothing to discover.")
+        if context.x.size - len(free) < RIGID:
+            raise InputError(
+                f"{context.x.size - len(free)} displacements are zero in all pairs, but a medium must be held by at "
+                f"least {RIGID}, or it drifts away; give the values on a clamped boundary too."
+            )
         medium = Medium.of(context.x, free, float(self.prior.poisson))
         precision = torch.linalg.inv(self.prior.covariance(medium))
         loads, batch = medium.mass @ context.U, context.batch_shape
