@@ -11,12 +11,13 @@ from pathlib import Path
 
 from kernelmap.reproduce.claims import claims as paper_claims
 from kernelmap.reproduce.darcy_table import TABLE3
+from kernelmap.reproduce.mechanics_table import TABLE4
 from kernelmap.reproduce.radial import TABLE1, TABLE2
 from kernelmap.reproduce.run import records
 from kernelmap.reproduce.tables import HEADINGS, MISSING, RESOLUTION_HEADINGS, cells, resolution_cells
 
 ROOT = Path(__file__).parents[1]
-PAPER_TABLES = {"table1": TABLE1, "table2": TABLE2, "table3": TABLE3}
+PAPER_TABLES = {"table1": TABLE1, "table2": TABLE2, "table3": TABLE3, "table4": TABLE4}
 RESULTS = ROOT / "experiments" / "results"
 PAPER = RESULTS / "paper"
 
@@ -220,6 +221,29 @@ def mechanics() -> str:
     return _table(["solver", "elements", "solves", "core time per solve", "times faster"], rows)
 
 
+def mechanics_errors() -> str:
+    """The posterior's errors, and the floor of the same specimens."""
+    floors = _part("mechanics", "floor")
+    rows = []
+    for case, found in _part("mechanics", "test").items():
+        split, d = case.split()
+        mean = found["systems"]["test"]
+        cells = [f"{100 * mean[key]:.2f}" for key in ("operator_error_context", "operator_error_heldout")]
+        floor = [floors[split][name]["floor"] for name in found["specimens"]] if split in floors else []
+        cells.append(f"{100 * sum(floor) / len(floor):.2f}" if floor else MISSING)
+        rows.append([f"{split.upper()}, d = {d}", f"{len(found['specimens'])}", *cells])
+    return _table(["split", "specimens", "u, context", "u, held out", "floor"], rows)
+
+
+def mechanics_floor() -> str:
+    rows = [
+        [name, *(f"{100 * found[key]:.2f}" for key in ("at_rest", "least_squares", "floor"))]
+        for specimens in _part("mechanics", "floor").values()
+        for name, found in specimens.items()
+    ]
+    return _table(["specimen", "linearised at rest", "least squares", "floor"], rows)
+
+
 TABLES = {
     "kernels": ("README.md", kernels),
     "shipped": ("README.md", shipped),
@@ -245,6 +269,9 @@ TABLES = {
     "resolution": ("docs/paper.md", resolution),
     "claims": ("docs/paper.md", claims),
     "mechanics": ("docs/mechanics.md", mechanics),
+    "mechanics-errors": ("docs/mechanics.md", mechanics_errors),
+    "mechanics-floor": ("docs/mechanics.md", mechanics_floor),
+    "table4": ("docs/mechanics.md", lambda: paper_table("table4")),
 }
 
 

@@ -130,7 +130,7 @@ def test_layer_norm_of_tokens_that_are_never_built(kind, shared):
         for norm in model.norms:
             norm.weight.uniform_(0.5, 2), norm.bias.uniform_(-1, 1)  # pyright: ignore
     coordinates, h = model.geometry(context)
-    q, k = model.layer_normed(context, h)
+    q, k = model.layer_normed(context, coordinates, h)
     rows = model.rows(coordinates, torch.cat(h)) / 3**0.5 * model.unit
     direct = (rows @ q @ k[..., : context.y.size, :].mT).sum(dim=-3)
     assert relative_difference(model(context).values.detach(), direct.detach()) < 1e-12

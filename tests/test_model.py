@@ -1,6 +1,7 @@
 """Models as directories: they come back as they were, and what does not fit is refused."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,17 +10,29 @@ from examples import CONTEXTS, radial_context
 from kernelmap.context import Context
 from kernelmap.errors import InputError
 from kernelmap.files import read_tensors, write_tensors
-from kernelmap.maps import MAPS, ContextShape, KernelMap, LocalOptions, MapOptions, PosteriorOptions
+from kernelmap.maps import MAPS, ContextShape, KernelMap, LocalOptions, MapOptions, MediumOptions, PosteriorOptions
+from kernelmap.microstructure import interior
 from kernelmap.model import build, find_model, load_model, save_model, shipped_models
 
 CONTEXT = radial_context(40, 6)
 SQUARE = CONTEXTS["square"]()
-OPTIONS = {"posterior": PosteriorOptions(8, 4, 3, 2)} | dict.fromkeys(
-    ("local-posterior", "solution-posterior"), LocalOptions(1)
-)
+OPTIONS = {
+    "posterior": PosteriorOptions(8, 4, 3, 2),
+    "local-posterior": LocalOptions(1),
+    "solution-posterior": LocalOptions(1),
+    "material-posterior": MediumOptions(),
+}
+
+
+def clamped_context() -> Context:
+    """Displacements of two components, zero on the boundary."""
+    context = CONTEXTS["vector"](n=4)
+    return replace(context, F=context.F * interior(context.x).repeat(2)[:, None])
 
 
 def context_for(name: str) -> Context:
+    if name == "material-posterior":
+        return clamped_context()
     return SQUARE if isinstance(OPTIONS.get(name), LocalOptions) else CONTEXT
 
 
@@ -56,7 +69,7 @@ def test_a_saved_model_comes_back(tmp_path, name, dtype):
     assert torch.equal(loaded(context_for(name)).values, model(context_for(name)).values)
 
 
-@pytest.mark.parametrize("normaliser", ["continuous", "tokens", "array"])
+@pytest.mark.parametrize("normaliser", ["continuous", "functions", "tokens", "array"])
 def test_options_come_back(tmp_path, normaliser):
     torch.manual_seed(1)
     options = MapOptions(dk=3, layers=3, heads=2, normaliser=normaliser)

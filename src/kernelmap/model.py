@@ -9,7 +9,7 @@ from torch import Tensor
 
 from kernelmap.errors import InputError
 from kernelmap.files import read_json, read_tensors, write_json, write_tensors
-from kernelmap.maps import MAPS, ContextShape, KernelMap
+from kernelmap.maps import MAPS, Componentwise, ContextShape, KernelMap, MapOptions
 
 FORMAT = 1
 
@@ -23,12 +23,16 @@ def map_kind(name: str) -> type[KernelMap]:
 
 
 def build(name: str, shape: ContextShape, options: Any) -> KernelMap:
-    """A new map by its name in the registry."""
-    return map_kind(name)(shape, options)
+    """A new map by its name in the registry; where the options say so, one for every component of the output."""
+    kind = map_kind(name)
+    if isinstance(options, MapOptions) and options.per_component and shape.x.components > 1:
+        return Componentwise(kind, shape, options)
+    return kind(shape, options)
 
 
 def map_name(model: KernelMap) -> str:
-    return next(name for name, kind in MAPS.items() if type(model) is kind)
+    wanted = model.kind if isinstance(model, Componentwise) else type(model)
+    return next(name for name, kind in MAPS.items() if wanted is kind)
 
 
 def save_model(

@@ -15,9 +15,11 @@ from kernelmap.files import write_json
 from kernelmap.maps import KernelMap
 from kernelmap.model import load_model
 from kernelmap.problems.darcy import Task, darcy
+from kernelmap.problems.mechanics import Split
 from kernelmap.problems.radial import Variant, radial
 from kernelmap.provenance import provenance
 from kernelmap.reproduce.darcy import errors_on_darcy
+from kernelmap.reproduce.mechanics import errors_on_mechanics, solved, specimens_of
 
 
 @dataclass(frozen=True)
@@ -48,12 +50,25 @@ class Darcy:
         return errors_on_darcy(model, data, d) | {"data": data.test.about}
 
 
-PROBLEMS = {"radial": Radial, "darcy": Darcy}
+@dataclass(frozen=True)
+class Mechanics:
+    """Test specimens of a hyperelastic material, solved anew, of which the mean errors are given."""
+
+    split: Split = "id"
+    specimens: int = 5
+
+    def errors(self, model: KernelMap, d: int) -> dict[str, Any]:
+        test, held_out = solved(specimens_of(self.split, self.specimens))
+        about = test.about | {"split": self.split, "specimens": self.specimens}
+        return errors_on_mechanics(model, test, held_out, d) | {"data": about}
+
+
+PROBLEMS = {"radial": Radial, "darcy": Darcy, "mechanics": Mechanics}
 
 
 def evaluate(
     model: Annotated[str, tyro.conf.Positional],
-    problem: Annotated[Literal["radial", "darcy"], tyro.conf.Positional],
+    problem: Annotated[Literal["radial", "darcy", "mechanics"], tyro.conf.Positional],
     d: int | None = None,
     variant: Variant | None = None,
     dx: float | None = None,
@@ -61,13 +76,16 @@ def evaluate(
     seed: int | None = None,
     task: Task | None = None,
     n: int | None = None,
+    split: Split | None = None,
+    specimens: int | None = None,
     json: JsonFile = None,
 ) -> None:
     """Errors of a model on systems it has never seen: operator error on context and held-out pairs, kernel error.
 
     Args:
         model: a shipped model's name (see `kernelmap models`) or a model's directory.
-        problem: radial: nonlocal diffusion with a radial kernel. darcy: flow through a porous medium.
+        problem: radial: nonlocal diffusion with a radial kernel. darcy: flow through a porous medium. mechanics:
+            hyperelastic specimens under body forces.
         d: pairs in a context; the model's own by default.
         variant: of radial: as the paper's text says, or as the authors' released data are (default).
         dx: of radial: mesh width of locations and radii; 0.0125 (default) or 0.025.
@@ -75,9 +93,12 @@ def evaluate(
         seed: of the noise.
         task: of darcy: g-to-p (default; the kernel is the Green's function), p-to-g (the stiffness) or b-to-p.
         n: of darcy: nodes in each direction; 21 by default.
+        split: of mechanics: test specimens of all digits (id, default), or nines (ood).
+        specimens: of mechanics: how many of the split's test specimens to solve; 5 by default.
         json: write the errors, as fractions, to this file.
     """
     named = {"variant": variant, "dx": dx, "noise": noise, "seed": seed, "task": task, "n": n}
+    named |= {"split": split, "specimens": specimens}
     given = {name: value for name, value in named.items() if value is not None}
     taken = {field.name for field in fields(PROBLEMS[problem])}
     if not given.keys() <= taken:

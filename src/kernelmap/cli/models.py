@@ -18,7 +18,7 @@ def models() -> None:
         errors = read_json(shipped_directory() / name / "evaluation.json")["systems"]
         pairs = "any" if isinstance(model, BandedMap) else str(model.shape.d)
         held, kernel = (
-            ", ".join(f"{system} {values[key]:.1%}" for system, values in errors.items())
+            ", ".join(f"{system} {values[key]:.1%}" for system, values in errors.items() if values[key] is not None)
             for key in ("operator_error_heldout", "kernel_error")
         )
         trained = ", ".join(str(about[key]) for key in ("problem", "setting", "variant", "task") if key in about)

@@ -20,6 +20,8 @@ from kernelmap.progress import console, progress
 from kernelmap.reproduce.darcy_figures import figure_green, figure_microstructure
 from kernelmap.reproduce.darcy_table import TABLE3
 from kernelmap.reproduce.figures import figure_kernels
+from kernelmap.reproduce.mechanics_figure import figure_stiffness
+from kernelmap.reproduce.mechanics_table import TABLE4
 from kernelmap.reproduce.radial import TABLE1, TABLE2
 from kernelmap.reproduce.resolution import cross_resolution
 from kernelmap.reproduce.rows import PaperTable
@@ -27,14 +29,23 @@ from kernelmap.reproduce.run import make, record_path, records
 from kernelmap.reproduce.tables import HEADINGS, RESOLUTION_HEADINGS, Blocks, cells, resolution_cells
 
 What = Literal[
-    "table1", "table2", "table3", "figure-kernels", "figure-green", "figure-microstructure", "cross-resolution"
+    "table1",
+    "table2",
+    "table3",
+    "table4",
+    "figure-kernels",
+    "figure-green",
+    "figure-microstructure",
+    "figure-stiffness",
+    "cross-resolution",
 ]
 FIGURES = {
     "figure-kernels": figure_kernels,
     "figure-green": figure_green,
     "figure-microstructure": figure_microstructure,
+    "figure-stiffness": figure_stiffness,
 }
-TABLES = {"table1": TABLE1, "table2": TABLE2, "table3": TABLE3}
+TABLES = {"table1": TABLE1, "table2": TABLE2, "table3": TABLE3, "table4": TABLE4}
 
 WIDTH = 150
 """Of the tables, in characters: the paper's figures beside ours do not fit a narrow terminal."""
@@ -52,7 +63,7 @@ def reproduce(
 
     Args:
         what: table1, table2 and figure-kernels (radial kernels), cross-resolution (those at twice the spacing), table3,
-            figure-green and figure-microstructure (Darcy flow).
+            figure-green and figure-microstructure (Darcy flow), table4 and figure-stiffness (hyperelastic specimens).
         rows: of a table, make these rows only, such as nao-302-10.
         epochs: train for so many epochs instead of those declared; such rows are kept under names of their own.
         out: directory of the records, one small JSON file per row, and of the models.

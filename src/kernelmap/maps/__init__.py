@@ -6,11 +6,15 @@ from kernelmap.maps.afno import AFNO
 from kernelmap.maps.autoencoder import Autoencoder
 from kernelmap.maps.banded import BandedMap, KernelPosterior
 from kernelmap.maps.base import KernelMap, MapOptions, Normaliser
+from kernelmap.maps.componentwise import Componentwise
 from kernelmap.maps.discrete import DiscreteNAO
 from kernelmap.maps.domain import ContextShape, Domain
 from kernelmap.maps.local import LocalPosteriorMap
 from kernelmap.maps.local_posterior import LocalPosterior
 from kernelmap.maps.local_prior import LocalOptions
+from kernelmap.maps.material import MaterialPosteriorMap
+from kernelmap.maps.medium_posterior import MediumPosterior
+from kernelmap.maps.medium_prior import MediumOptions
 from kernelmap.maps.mixture import Posterior
 from kernelmap.maps.nao import NAO, NAOu
 from kernelmap.maps.posterior import PosteriorMap
@@ -28,6 +32,7 @@ MapName = Literal[
     "posterior",
     "local-posterior",
     "solution-posterior",
+    "material-posterior",
 ]
 
 MAPS: dict[MapName, type[KernelMap]] = {
@@ -40,6 +45,7 @@ MAPS: dict[MapName, type[KernelMap]] = {
     "posterior": PosteriorMap,
     "local-posterior": LocalPosteriorMap,
     "solution-posterior": SolutionPosteriorMap,
+    "material-posterior": MaterialPosteriorMap,
 }
 
 __all__ = [
@@ -48,6 +54,7 @@ __all__ = [
     "NAO",
     "Autoencoder",
     "BandedMap",
+    "Componentwise",
     "ContextShape",
     "DiscreteNAO",
     "Domain",
@@ -58,6 +65,9 @@ __all__ = [
     "LocalPosteriorMap",
     "MapName",
     "MapOptions",
+    "MaterialPosteriorMap",
+    "MediumOptions",
+    "MediumPosterior",
     "NAOu",
     "Normaliser",
     "Posterior",

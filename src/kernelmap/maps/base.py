@@ -11,7 +11,7 @@ from kernelmap.errors import InputError
 from kernelmap.kernel import Kernel
 from kernelmap.maps.domain import ContextShape
 
-Normaliser = Literal["continuous", "tokens", "array"]
+Normaliser = Literal["continuous", "functions", "tokens", "array"]
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,12 @@ class MapOptions:
         dk: width of queries and keys per head (AFNO and Autoencoder: scales their channels).
         layers: attention layers, of which the last gives the kernel.
         heads: attention heads, each with its own normaliser and its own part of the kernel.
-        normaliser: `continuous` (functions of position), or LayerNorm over `tokens` or the whole `array`; the map's own
-            choice by default.
+        normaliser: `continuous` (functions of position), `functions` (LayerNorm over the whole array, with functions of
+            position for every pair), or LayerNorm over `tokens` or the whole `array`; the map's own choice by default.
         hidden: widths of the hidden layers of NAO's functions of position.
         rank: terms a(x) b(z) of NAO's functions of two positions, which then cost as much as the grid is long; by
             default they are networks of (x, z).
+        per_component: a map of its own for every component of the output.
     """
 
     dk: int = 10
@@ -35,6 +36,7 @@ class MapOptions:
     normaliser: Normaliser | None = None
     hidden: tuple[int, int] = (32, 64)
     rank: int | None = None
+    per_component: bool = False
 
     def __post_init__(self) -> None:
         sizes = (self.dk, self.layers, self.heads, *self.hidden, 1 if self.rank is None else self.rank)

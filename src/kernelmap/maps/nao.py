@@ -16,7 +16,7 @@ from kernelmap.maps.base import Normaliser as NormaliserName
 from kernelmap.maps.domain import ContextShape, Domain
 from kernelmap.maps.functions import GridFunction, LowRankFunction
 from kernelmap.maps.layernorm import NormedTokens
-from kernelmap.maps.normaliser import ContinuousNormaliser, TokenNorm
+from kernelmap.maps.normaliser import ContinuousNormaliser, FunctionNorm, TokenNorm
 
 
 class NAO(KernelMap):
@@ -41,6 +41,8 @@ class NAO(KernelMap):
         domains = (shape.y, shape.x) if self.uses_f else (shape.y,)
         if self.normaliser == "continuous":
             norms = [ContinuousNormaliser(domains, options.heads) for _ in range(options.layers - 1)]
+        elif self.normaliser == "functions":
+            norms = [FunctionNorm(domains, shape.d) for _ in range(options.layers + self.last_norm)]
         else:
             size = shape.N + (shape.M if self.uses_f else 0)
             pairs = shape.d if self.normaliser == "array" else None
@@ -87,8 +89,8 @@ class NAO(KernelMap):
 
     def kernel(self, context: Context) -> Kernel:
         coordinates, h = self.geometry(context)
-        if self.normaliser == "array":
-            q, k = self.layer_normed(context, h)
+        if self.normaliser in ("array", "functions"):
+            q, k = self.layer_normed(context, coordinates, h)
             return self.from_queries(context, q, join_heads(k))
         X = self.tokens(context, h)
         if self.normaliser == "tokens":
@@ -132,7 +134,7 @@ class NAO(KernelMap):
 
     def geometry(self, context: Context) -> tuple[tuple[Tensor, Tensor], list[Tensor]]:
         """Coordinates of both grids in [-1, 1], and the quadrature weight of every token."""
-        tied = self.tied_to_grid or self.normaliser != "continuous"
+        tied = self.tied_to_grid or self.normaliser in ("tokens", "array")
         if tied and (context.y.size, context.x.size) != (self.shape.N, self.shape.M):
             raise InputError(
                 f"this model is tied to the grid it was trained on, {self.shape.N} input and {self.shape.M} output "
@@ -148,15 +150,17 @@ class NAO(KernelMap):
         return AttendedTokens([context.U, context.F][: len(h)], moments[: len(h)], h)
 
     def layer_normed(
-        self, context: Context, h: list[Tensor]
+        self, context: Context, coordinates: tuple[Tensor, Tensor], h: list[Tensor]
     ) -> tuple[Float[Tensor, "*#b H n dk"], Float[Tensor, "*#b H n dk"]]:
         """Queries and keys of the last layer with LayerNorm, which needs the tokens themselves."""
+        weights = torch.cat(h)
+        places = (coordinates[: len(h)], weights) if self.normaliser == "functions" else ()
         first, *norms = self.norms
-        X, weights = first(stack_blocks(self.tokens(context, h).standardised)), torch.cat(h)
+        X = first(stack_blocks(self.tokens(context, h).standardised), *places)
         for projection, norm in zip(self.linear_layers[:-1], norms, strict=False):
             q, k = (split_heads(part, self.options.heads) for part in projection(X).chunk(2, dim=-1))
-            X = X + norm(self.attention(q, k, weights, X).sum(dim=-3))
-        X = norms[-1](X) if self.last_norm else X
+            X = X + norm(self.attention(q, k, weights, X).sum(dim=-3), *places)
+        X = norms[-1](X, *places) if self.last_norm else X
         q, k = self.projections[-1](X).chunk(2, dim=-1)
         return split_heads(q, self.options.heads), split_heads(k, self.options.heads)
 

@@ -2,11 +2,15 @@
 
 from collections.abc import Sequence
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from kernelmap.maps.domain import Domain
 from kernelmap.maps.functions import GridFunction
+
+EPSILON = 1e-5
+"""That of torch's LayerNorm: it keeps an array of equal values finite."""
 
 
 class ContinuousNormaliser(nn.Module):
@@ -21,6 +25,31 @@ class ContinuousNormaliser(nn.Module):
         """w and b on each block of tokens."""
         w = [function(c) for function, c in zip(self.w, coordinates, strict=True)]
         return w, [function(c)[0] for function, c in zip(self.b, coordinates, strict=True)]
+
+
+class FunctionNorm(nn.Module):
+    """norm(X) = b_j(y) + (1 + w_j(y)) (X - mean) / deviation over the whole array, for every pair j.
+
+    LayerNorm over the array of tokens whose weights and biases are learned functions of position: its sums are
+    integrals, so that it belongs to no grid.
+    """
+
+    def __init__(self, domains: tuple[Domain, ...], pairs: int) -> None:
+        super().__init__()
+        self.w = nn.ModuleList(GridFunction((domain,), pairs) for domain in domains)
+        self.b = nn.ModuleList(GridFunction((domain,), pairs) for domain in domains)
+
+    def forward(
+        self, X: Float[Tensor, "*#b n d"], coordinates: Sequence[Tensor], h: Float[Tensor, " n"]
+    ) -> Float[Tensor, "*#b n d"]:
+        w, b = (
+            torch.cat([function(c) for function, c in zip(functions, coordinates, strict=True)], dim=-1).mT
+            for functions in (self.w, self.b)
+        )
+        share = (h / (h.sum() * X.shape[-1]))[:, None]
+        centred = X - (share * X).sum(dim=(-2, -1), keepdim=True)
+        variance = (share * centred.square()).sum(dim=(-2, -1), keepdim=True)
+        return b + (1 + w) * centred * (variance + EPSILON).rsqrt()
 
 
 class TokenNorm(nn.LayerNorm):

@@ -23,7 +23,7 @@ class SoftmaxNAO(NAO):
     def kernel(self, context: Context) -> Kernel:
         coordinates, h = self.geometry(context)
         continuous = self.normaliser == "continuous"
-        q, k = self.projected(context, coordinates, h) if continuous else self.layer_normed(context, h)
+        q, k = (self.projected if continuous else self.layer_normed)(context, coordinates, h)
         rows = self.rows(coordinates, torch.cat(h)) * self.unit
         values = softmax_rows(rows, q, k[..., : context.y.size, :], h[0]) / h[0]
         return Kernel(values, context.y, context.x)

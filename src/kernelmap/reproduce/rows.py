@@ -19,6 +19,7 @@ LABELS = {
     "autoencoder": "Autoencoder",
     "posterior": "posterior (ours)",
     "dartr": "DARTR",
+    "linear": "best linear operator",
 }
 
 
@@ -45,13 +46,14 @@ class Row(ABC):
     """One model on one setting of a problem; subclasses know the problem.
 
     Attributes:
-        map: a kernel map to train, the shipped posterior map, or the classical estimator DARTR.
+        map: a kernel map to train, the shipped posterior map, the classical estimator DARTR, or the best linear
+            operator of every system by itself.
         epochs, batch: of the training; contexts per step are whole draws, all systems of each.
         optimizer: of the training, which sets its learning rate too.
         shortened: made with other epochs than declared.
     """
 
-    map: MapName | Literal["dartr"]
+    map: MapName | Literal["dartr", "linear"]
     d: int = 302
     dk: int = 10
     epochs: int = 1000
@@ -70,7 +72,7 @@ class Row(ABC):
 
     @abstractmethod
     def measure(self, model: KernelMap | None) -> dict[str, Any]:
-        """Size and errors of the row's model, or of DARTR."""
+        """Size and errors of the row's model, or of an estimator without one."""
 
     @property
     @abstractmethod
@@ -91,7 +93,7 @@ class Row(ABC):
     @property
     def trained(self) -> bool:
         """Whether this row has a model of its own."""
-        return self.map not in ("dartr", "posterior")
+        return self.map not in ("dartr", "linear", "posterior")
 
     @property
     def options(self) -> MapOptions:

@@ -37,8 +37,8 @@ def make(row: Row, out: Path) -> dict[str, Any]:
 
 
 def trained_model(row: Row, out: Path) -> KernelMap | None:
-    """The row's model; None for DARTR."""
-    if row.map == "dartr":
+    """The row's model; None for an estimator without one."""
+    if row.map in ("dartr", "linear"):
         return None
     if not row.trained:
         return load_model(row.shipped)[0]

@@ -87,6 +87,10 @@ def train(
         raise InputError(
             "a solution posterior map takes the weights of a local-posterior, trained on the pairs reversed."
         )
+    if name == "material-posterior":
+        raise InputError(
+            "the five numbers of a material-posterior are not trained by gradients; see experiments/mechanics.py prior."
+        )
     if name in PREDICTIVE and recipe.precision != "float64":
         raise InputError(f"the {name} map conditions in float64; train it with --precision float64.")
     if name in PREDICTIVE and (d < 2 or machine.devices * machine.nodes > 1):

@@ -1,0 +1,122 @@
+"""Hyperelastic specimens: the numbers of the shipped model `mechanics`, the error no linear map gets below, and tests.
+
+    python experiments/mechanics.py [prior|floor|test]
+
+Each part writes results/mechanics/PART.json; finished parts are made anew only when named. `prior` also writes the
+model; it looks at training specimens only.
+"""
+
+import math
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kernelmap.files import write_json
+from kernelmap.kernel import Kernel
+from kernelmap.maps import ContextShape, MaterialPosteriorMap, MediumOptions, MediumPosterior
+from kernelmap.metrics import operator_error
+from kernelmap.model import load_model, save_model, shipped_directory
+from kernelmap.problems.mechanics import Split, mnist
+from kernelmap.progress import progress
+from kernelmap.provenance import provenance
+from kernelmap.reproduce.linear_floor import linear_floor
+from kernelmap.reproduce.mechanics import errors_on_mechanics, solved, specimens_of
+from kernelmap.systems import SystemSet
+
+RESULTS = Path(__file__).parent / "results" / "mechanics"
+SPECIMENS: dict[Split, int] = {"id": 2, "ood": 1}
+
+
+def prior() -> dict[str, Any]:
+    """The five numbers, from pairs of training specimens: the first zero, one, two, three and four.
+
+    Mean, deviation and length by the moments of the stiffnesses found; then Poisson's ratio and the noise with the
+    smallest error on other loads of two of the specimens, one after the other.
+    """
+    systems, others = solved(mnist().first(5), loads=50)
+    model = MaterialPosteriorMap(ContextShape.of(_pairs(systems, 0)), MediumOptions()).double()
+    _match(model, systems, [model.posterior(_pairs(systems, index)) for index in progress(range(5), "Specimens")])
+    tried = {}
+    for name, values in (("poisson", (0.28, 0.3, 0.32)), ("noise", (0.003, 0.01, 0.03))):
+        parameter = getattr(model.prior, name)
+        for value in progress(values, name):
+            parameter.data.fill_(value)
+            tried[f"{name} {value}"] = _heldout(model, systems, others)
+        best = min(values, key=lambda value: tried[f"{name} {value}"])
+        parameter.data.fill_(best)
+    about = {"problem": "mechanics", "specimens": list(systems.names), "pairs": systems.pairs}
+    save_model(shipped_directory() / "mechanics", model, about | provenance())
+    return {"heldout": tried, "chosen": _numbers(model)}
+
+
+def _match(model: MaterialPosteriorMap, systems: SystemSet, found: list[MediumPosterior]) -> None:
+    """Set mean, deviation and length to the moments of the stiffnesses found."""
+    fields = []
+    for index, posterior in enumerate(found):
+        context, medium = _pairs(systems, index), posterior.medium
+        uniform = torch.linalg.inv(medium.stiffness(torch.ones(medium.count, dtype=torch.float64)))
+        strong = (uniform @ medium.mass @ context.U).norm(dim=0) / context.F.norm(dim=0)
+        fields.append((posterior.theta - strong.median().log()).reshape(medium.cells))
+    theta = torch.stack(fields)
+    away = theta - theta.mean()
+    beside = torch.cat([(away[:, 1:] * away[:, :-1]).flatten(), (away[:, :, 1:] * away[:, :, :-1]).flatten()])
+    correlation = float(beside.mean() / away.square().mean())
+    model.prior.mean.data.fill_(float(theta.mean()))
+    model.prior.deviation.data.fill_(float(theta.std()))
+    model.prior.length.data.fill_(-1 / max(theta.shape[1:]) / math.log(correlation))
+
+
+def _numbers(model: MaterialPosteriorMap) -> dict[str, float]:
+    return {name: float(value) for name, value in model.prior.state_dict().items()}
+
+
+def _pairs(systems: SystemSet, index: int) -> Any:
+    batch = systems.batch(torch.arange(systems.pairs)[None], torch.tensor([index]))
+    return type(batch)(batch.U[0, 0], batch.F[0, 0], batch.y, batch.x)
+
+
+def _heldout(model: MaterialPosteriorMap, systems: SystemSet, others: SystemSet) -> float:
+    """The mean error on other loads, of the second and the third specimen."""
+    found = []
+    for index in (1, 2):
+        kernel = Kernel(model.posterior(_pairs(systems, index)).kernel, systems.y, systems.x)
+        new = _pairs(others, index)
+        found.append(float(operator_error(kernel.apply(new.U), new.F, systems.x)))
+    return sum(found) / len(found)
+
+
+def floor() -> dict[str, Any]:
+    """The error of the best linear operator, of a few test specimens each by itself, on loads it was not fitted to."""
+    results = {}
+    for split, count in SPECIMENS.items():
+        specimens = specimens_of(split, count)
+        results[split] = dict(zip(specimens.names, map(linear_floor, specimens.images), strict=True))
+    return results
+
+
+def test() -> dict[str, Any]:
+    """What `kernelmap evaluate mechanics mechanics --split SPLIT --d D --specimens S` gives; the model keeps a part."""
+    model, _ = load_model("mechanics")
+    results = {}
+    for split, count in SPECIMENS.items():
+        specimens, held_out = solved(specimens_of(split, count))
+        for d in (40, 100):
+            results[f"{split} {d}"] = errors_on_mechanics(model.double(), specimens, held_out, d)
+    kept = {split: results[f"{split} 100"]["systems"]["test"] for split in SPECIMENS}
+    about = {"model": "mechanics", "d": 100, "specimens": SPECIMENS, "command": "python experiments/mechanics.py test"}
+    write_json(shipped_directory() / "mechanics" / "evaluation.json", {"systems": kept, **about})
+    return results
+
+
+PARTS: dict[str, Callable[[], dict[str, Any]]] = {"prior": prior, "floor": floor, "test": test}
+
+if __name__ == "__main__":
+    for part in sys.argv[1:] or [name for name in PARTS if not (RESULTS / f"{name}.json").exists()]:
+        start = time.perf_counter()
+        made = {"results": PARTS[part](), "command": f"python experiments/mechanics.py {part}", "seed": 0}
+        made |= {"commit": provenance()["commit"], "seconds": round(time.perf_counter() - start, 1)}
+        write_json(RESULTS / f"{part}.json", made)

@@ -1,0 +1,45 @@
+"""Fields of several components, each by a map of its own."""
+
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as nnf
+from torch import Tensor, nn
+
+from kernelmap.context import Context
+from kernelmap.kernel import Kernel
+from kernelmap.maps.base import KernelMap, MapOptions
+from kernelmap.maps.domain import ContextShape
+
+
+class Componentwise(KernelMap):
+    """K = [K_1; K_2; ...]: one map of a kind for each component of the output, all of which see the whole input."""
+
+    def __init__(self, kind: type[KernelMap], shape: ContextShape, options: MapOptions) -> None:
+        super().__init__(shape, options)
+        self.kind, self.components = kind, shape.x.components
+        part = replace(shape, M=shape.M // self.components, x=replace(shape.x, components=1))
+        self.parts = nn.ModuleList(kind(part, options) for _ in range(self.components))
+
+    @property
+    def maps(self) -> list[KernelMap]:
+        return [part for part in self.parts if isinstance(part, KernelMap)]
+
+    def standardise(self, u: Tensor, f: Tensor) -> None:
+        super().standardise(u, f)
+        for part, values in zip(self.maps, f.chunk(self.components, dim=-1), strict=True):
+            part.standardise(u, values)
+
+    def kernel(self, context: Context) -> Kernel:
+        x = context.x.with_components(1)
+        rows = context.F.chunk(self.components, dim=-2)
+        kernels = [
+            part.kernel(Context._trusted(context.U, F, context.y, x)) for part, F in zip(self.maps, rows, strict=True)
+        ]
+        lefts = [kernel.left for kernel in kernels if kernel.left is not None]
+        if len(lefts) < self.components:
+            return Kernel(torch.cat([kernel.values for kernel in kernels], dim=-2), context.y, context.x)
+        ranks = [left.shape[-1] for left in lefts]
+        blocks = [nnf.pad(left, (sum(ranks[:i]), sum(ranks[i + 1 :]))) for i, left in enumerate(lefts)]
+        right = torch.cat([kernel.right for kernel in kernels], dim=-2)
+        return Kernel(right, context.y, context.x, torch.cat(blocks, dim=-2))

@@ -1,0 +1,96 @@
+"""An elastic medium on a regular mesh of a plane: bilinear cells in plane strain, each with a stiffness of its own."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from kernelmap.errors import InputError
+from kernelmap.grids import Grid
+from kernelmap.maps.lattice import Lattice
+
+GAUSS = (0.5 - 3**-0.5 / 2, 0.5 + 3**-0.5 / 2)
+
+
+@dataclass(frozen=True)
+class Medium:
+    """Equilibrium A(c) u = M f of the free values of u; the others are held at zero.
+
+    A(c) = Σ_p c_p Σ_r φ_pr φ_prᵀ, with the five modes φ_r of strain of a cell of unit stiffness. The free values are
+    those at `free` among all 2 n values, component by component; `places` are those of a cell's eight values among
+    the free ones, or one past the last where a value is held.
+    """
+
+    cells: tuple[int, int]
+    free: Int[Tensor, " free"]
+    mass: Float[Tensor, "free N"]
+    places: Int[Tensor, "8 cells"]
+    modes: Float[Tensor, "5 8"]
+
+    @classmethod
+    def of(cls, grid: Grid, free: Int[Tensor, " free"], poisson: float) -> "Medium":
+        """On the mesh that the points of a grid form."""
+        nodes = Grid(grid.points, grid.weights)
+        lattice = Lattice.of(nodes, nodes)
+        shape = (lattice.rows, lattice.columns)
+        extent = grid.points.amax(dim=0) - grid.points.amin(dim=0)
+        steps = (extent / (extent.new_tensor(shape) - 1)).tolist()
+        mass = torch.kron(line_mass(shape[0], steps[0]), line_mass(shape[1], steps[1]))
+        number = torch.arange(len(grid.points)).reshape(shape)
+        corners = [part.flatten() for rows in (number[:-1], number[1:]) for part in (rows[:, :-1], rows[:, 1:])]
+        place = torch.full((2 * len(grid.points),), len(free)).index_put((free,), torch.arange(len(free)))
+        places = torch.stack([place[corner + start] for start in (0, len(grid.points)) for corner in corners])
+        cells = (shape[0] - 1, shape[1] - 1)
+        return cls(cells, free, torch.block_diag(mass, mass)[free], places, cell_modes(steps, poisson))
+
+    @property
+    def count(self) -> int:
+        return self.cells[0] * self.cells[1]
+
+    @property
+    def centres(self) -> Float[Tensor, "cells 2"]:
+        """Of the cells, in units of the longer side."""
+        places = torch.cartesian_prod(*[torch.arange(n, dtype=torch.float64) + 0.5 for n in self.cells])
+        return places / max(self.cells)
+
+    def stiffness(self, c: Float[Tensor, " cells"]) -> Float[Tensor, "free free"]:
+        """A(c)."""
+        element, size = self.modes.mT @ self.modes, len(self.free) + 1
+        places = self.places[:, None] * size + self.places
+        A = c.new_zeros(size * size).index_add_(0, places.flatten(), (element[..., None] * c).flatten())
+        return A.reshape(size, size)[:-1, :-1]
+
+    def strains(self, u: Float[Tensor, "free n"]) -> Float[Tensor, "modes n"]:
+        """φ_prᵀ u: the strains of all cells, mode by mode."""
+        values = torch.cat([u, torch.zeros_like(u[:1])])[self.places]
+        return (self.modes.to(u) @ values.flatten(1)).reshape(-1, u.shape[-1])
+
+
+def line_mass(nodes: int, step: float) -> Float[Tensor, "nodes nodes"]:
+    """∫ φ_a φ_b of piecewise linear functions on a line."""
+    diagonal = torch.full((nodes,), 4.0, dtype=torch.float64)
+    diagonal[[0, -1]] = 2
+    beside = torch.ones(nodes - 1, dtype=torch.float64)
+    return (diagonal.diag() + beside.diag(1) + beside.diag(-1)) * step / 6
+
+
+def cell_modes(steps: list[float], poisson: float) -> Float[Tensor, "5 8"]:
+    """φ_r with Σ_r φ_r φ_rᵀ = ∫ μ (∇u + ∇uᵀ):∇v + λ div u div v over one cell of modulus 1.
+
+    A cell's values: component by component, nodes at (0, 0), (0, 1), (1, 0), (1, 1).
+    """
+    if not -1 < poisson < 0.5:
+        raise InputError(f"Poisson's ratio must lie between -1 and 0.5, got {poisson}.")
+    mu, lam = 1 / (2 * (1 + poisson)), poisson / ((1 + poisson) * (1 - 2 * poisson))
+    element = torch.zeros(8, 8, dtype=torch.float64)
+    for s in GAUSS:
+        for t in GAUSS:
+            slopes = torch.tensor([[t - 1, -t, 1 - t, t], [s - 1, 1 - s, -s, s]], dtype=torch.float64)
+            dx, dy = slopes / torch.tensor(steps, dtype=torch.float64)[:, None]
+            zero = torch.zeros_like(dx)
+            xx, yy, xy = torch.cat([dx, zero]), torch.cat([zero, dy]), torch.cat([dy, dx])
+            parts = (2 * mu * (xx.outer(xx) + yy.outer(yy)), mu * xy.outer(xy), lam * (xx + yy).outer(xx + yy))
+            element += steps[0] * steps[1] / 4 * sum(parts)
+    values, vectors = torch.linalg.eigh(element)
+    return (vectors[:, 3:] * values[3:].sqrt()).mT

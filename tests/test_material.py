@@ -1,0 +1,156 @@
+"""The material posterior map: a medium's equilibrium, the stiffnesses it finds, and what it keeps."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from kernelmap.context import Context
+from kernelmap.errors import InputError
+from kernelmap.grids import Grid, rectangle
+from kernelmap.maps import ContextShape, MaterialPosteriorMap, MediumOptions
+from kernelmap.maps.medium import Medium, cell_modes
+from kernelmap.maps.medium_fit import Problem
+from kernelmap.metrics import relative_difference
+from kernelmap.microstructure import interior
+
+NODES = 7
+GRID = rectangle(NODES).with_components(2)
+FREE = interior(rectangle(NODES)).repeat(2).nonzero()[:, 0]
+
+
+def random(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def medium_of(poisson: float = 0.3) -> Medium:
+    return Medium.of(GRID, FREE, poisson)
+
+
+def stiffnesses(seed: int) -> torch.Tensor:
+    return random((NODES - 1) ** 2, seed=seed).exp()
+
+
+def pairs_of(c: torch.Tensor, d: int = 30, seed: int = 1) -> Context:
+    medium = medium_of()
+    f = random(GRID.size, d, seed=seed)
+    u = torch.zeros_like(f)
+    u[FREE] = torch.linalg.solve(medium.stiffness(c), medium.mass @ f)
+    return Context(f, u, GRID, GRID)
+
+
+def model_of(context: Context) -> MaterialPosteriorMap:
+    model = MaterialPosteriorMap(ContextShape.of(context), MediumOptions()).double()
+    model.prior.noise.data.fill_(1e-3)
+    model.prior.length.data.fill_(0.2)
+    return model
+
+
+def test_rigid_motions_cost_nothing_and_strains_what_they_should():
+    """A uniform strain of a cell: energy density μ ε:ε + λ/2 (tr ε)², here with ε = diag(1, 0)."""
+    steps, nu = [0.5, 0.25], 0.3
+    modes = cell_modes(steps, nu)
+    x = torch.tensor([0, 0, 0.5, 0.5, 0, 0, 0, 0], dtype=torch.float64)
+    y = torch.tensor([0, 0.25, 0, 0.25, 0, 0, 0, 0], dtype=torch.float64)
+    rotation = y - x.roll(4)
+    for still in (torch.tensor([1.0] * 4 + [0.0] * 4).double(), rotation):
+        assert (modes @ still).abs().max() < 1e-12
+    mu, lam = 1 / (2 * (1 + nu)), nu / ((1 + nu) * (1 - 2 * nu))
+    assert float((modes @ x).square().sum()) == pytest.approx(0.125 * (2 * mu + lam))
+    with pytest.raises(InputError, match="Poisson"):
+        cell_modes(steps, 0.5)
+
+
+def test_the_medium_is_the_solvers_q1_body_at_rest():
+    import numpy as np
+
+    from kernelmap.problems.mechanics.assembly import Body, deformation
+    from kernelmap.problems.mechanics.elements import Mesh
+    from kernelmap.problems.mechanics.matrices import body_forces, stiffness
+
+    c, mesh = stiffnesses(0), Mesh("q1", NODES - 1, 1.0)
+    free = np.zeros((2, len(mesh.points)), bool)
+    free.reshape(-1)[FREE] = True
+    body = Body(mesh, c.numpy(), free)
+    K = stiffness(body, deformation(body, np.zeros((2, 1, len(mesh.points))))).toarray()
+    assert relative_difference(medium_of().stiffness(c), torch.from_numpy(K)) < 1e-12
+    f = random(GRID.size, 3)
+    loads = body_forces(mesh, f.T.reshape(3, 2, -1).transpose(0, 1).numpy())
+    expected = torch.from_numpy(loads.transpose(1, 0, 2).reshape(3, -1)).mT[FREE]
+    assert relative_difference(medium_of().mass @ f, expected) < 1e-12
+
+
+def test_normal_equations_are_those_of_the_jacobian():
+    medium, context = medium_of(), pairs_of(stiffnesses(0), d=4)
+    b, u = medium.mass @ context.U, context.F[FREE]
+    w = torch.rand(4, dtype=torch.float64) + 0.5
+    problem = Problem(medium, b, u, w, torch.zeros(medium.count).double(), torch.eye(medium.count).double())
+    theta = 0.3 * random(medium.count, seed=5)
+
+    def residual(theta: torch.Tensor) -> torch.Tensor:
+        return ((u - torch.linalg.solve(medium.stiffness(theta.exp()), b)) * w.sqrt()).flatten()
+
+    J = torch.autograd.functional.jacobian(residual, theta)
+    assert isinstance(J, torch.Tensor)
+    hessian, slope = problem.normal_equations(problem.at(theta))
+    assert relative_difference(hessian, J.mT @ J + torch.eye(medium.count).double()) < 1e-5
+    assert relative_difference(slope, -J.mT @ residual(theta) - theta) < 1e-10
+
+
+def test_finds_the_stiffnesses_and_carries_over_to_other_loads():
+    c = stiffnesses(2)
+    context, other = pairs_of(c), pairs_of(c, seed=9)
+    model = model_of(context)
+    posterior = model.posterior(context)
+    assert relative_difference(posterior.theta, c.log()) < 0.02
+    assert relative_difference(model(context).apply(other.U), other.F) < 2e-3
+    mean, variance = posterior.predict(other.U)
+    assert relative_difference(mean, model(context).apply(other.U)) < 1e-10
+    inside = (mean - other.F).abs() <= 1.96 * variance.sqrt()
+    assert inside.double().mean() > 0.9
+    assert model.standard_deviation(posterior).shape == (GRID.size, GRID.size)
+    assert posterior.data_share.shape == (GRID.size, GRID.size)
+    assert float(posterior.noise) < 1e-3
+    assert 0 < posterior.determined <= len(c)
+    assert ((posterior.theta - c.log()).abs() < 4 * posterior.spread).all()
+
+
+def test_order_units_and_batch_do_not_matter():
+    contexts = [pairs_of(stiffnesses(seed), d=12) for seed in (2, 3)]
+    model = model_of(contexts[0])
+    alone = [model(context).values for context in contexts]
+    shuffled = contexts[0].select(torch.arange(11, -1, -1))
+    assert relative_difference(model(shuffled).values, alone[0]) < 1e-6
+    scaled = Context(contexts[0].U * 1e3, contexts[0].F * 1e-2, GRID, GRID)
+    assert relative_difference(model(scaled).values * 1e5, alone[0]) < 1e-6
+    batch = Context(contexts[0].U[None], torch.stack([context.F for context in contexts]), GRID, GRID)
+    together = model(batch)
+    assert relative_difference(together[0].values, alone[0]) < 1e-9
+    assert together.values.shape == (2, GRID.size, GRID.size)
+
+
+def test_fewer_pairs_tell_less():
+    c = stiffnesses(2)
+    spreads = [model_of(pairs_of(c)).posterior(pairs_of(c, d=d)).spread.mean() for d in (2, 8, 30)]
+    assert spreads[0] > spreads[1] > spreads[2]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: dataclasses.replace(c, F=torch.zeros_like(c.F)), "all displacements are zero"),
+        (lambda c: dataclasses.replace(c, F=c.F * (torch.arange(c.d) > 0)), "1 displacements are zero everywhere"),
+        (lambda c: dataclasses.replace(c, F=c.F + 1), "must be held by at least 3"),
+        (lambda c: dataclasses.replace(c, x=Grid(c.x.points.flip(0), c.x.weights, 2)), "on the same nodes"),
+    ],
+)
+def test_bad_input(change, message):
+    context = pairs_of(stiffnesses(2), d=3)
+    with pytest.raises(InputError, match=message):
+        model_of(context).posterior(change(context))
+
+
+def test_needs_two_components():
+    scalar = Context(torch.ones(9, 2).double(), torch.ones(9, 2).double(), rectangle(3), rectangle(3))
+    with pytest.raises(InputError, match="two components"):
+        MaterialPosteriorMap(ContextShape.of(scalar), MediumOptions())

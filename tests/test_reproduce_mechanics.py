@@ -1,0 +1,139 @@
+"""Table 4, its floor and its figure; `evaluate` on freshly solved specimens. All on few pixels and loads."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from kernelmap.errors import InputError
+from kernelmap.maps import ContextShape, MaterialPosteriorMap, MediumOptions
+from kernelmap.model import save_model
+from kernelmap.problems.mechanics import Plan, bitmaps, generate, mechanics
+from kernelmap.reproduce import mechanics as on_mechanics
+from kernelmap.reproduce import mechanics_figure, mechanics_table
+from kernelmap.reproduce.linear_floor import linear_floor, linearised
+from kernelmap.reproduce.mechanics import errors_on_mechanics, solved, specimens_of
+from kernelmap.reproduce.mechanics_table import TABLE4
+from kernelmap.reproduce.tables import cells
+
+PIXELS = 5
+IMAGES = np.random.default_rng(0).integers(0, 256, (12, PIXELS, PIXELS), dtype=np.uint8)
+
+
+def small(count: int = 2):
+    return bitmaps(IMAGES[:count])
+
+
+@pytest.fixture(scope="module")
+def systems():
+    return solved(small(), loads=20, elements="q2-5")
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Specimens of few pixels wherever test specimens are asked for."""
+
+    def tiny(specimens, loads=8):
+        return solved(specimens, min(loads, 8), elements="q1-5")
+
+    for module in (on_mechanics, mechanics_figure, mechanics_table):
+        if hasattr(module, "specimens_of"):
+            monkeypatch.setattr(module, "specimens_of", lambda split, count=2: small(count))
+    monkeypatch.setattr("kernelmap.cli.evaluate.specimens_of", lambda split, count=2: small(count))
+    monkeypatch.setattr("kernelmap.cli.evaluate.solved", tiny)
+    monkeypatch.setattr(mechanics_figure, "solved", tiny)
+    monkeypatch.setattr(mechanics_figure, "PAIRS", 8)
+
+
+def test_the_table_has_the_papers_rows_ours_and_the_floor():
+    rows = TABLE4.rows
+    assert len(rows) == 14
+    assert sum(row.printed is not None for row in rows.values()) == 8
+    nao = rows["nao-100-100-ood"]
+    assert nao.printed is not None
+    assert nao.printed.operator == (5.58,)
+    assert (nao.options.normaliser, nao.options.per_component, nao.recipe.random_draws) == ("functions", True, True)
+    assert rows["discrete-40-40-id"].options.normaliser == "array"
+    assert cells(TABLE4, {})[0][1][1][:4] == ["NAO, ID", "- (142534)", "-", "6.57"]
+
+
+def test_fresh_specimens_are_those_of_the_data_set(tmp_path, systems):
+    generate(Plan(bitmaps(IMAGES), loads=20, elements="q2-5"), tmp_path / "set.h5", jobs=1)
+    data = mechanics(tmp_path / "set.h5", "id")
+    test, held_out = systems
+    assert data.test.names[0] == test.names[1]
+    for mine, theirs in ((test, data.test), (held_out, data.held_out)):
+        np.testing.assert_allclose(mine.f[1].float().numpy(), theirs.f[0].numpy(), rtol=1e-6)
+        np.testing.assert_allclose(mine.u.float().numpy(), theirs.u.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_errors_of_the_posterior(systems):
+    test, held_out = systems
+    shape = ContextShape.of(test.batch(torch.arange(2)[None], torch.tensor([0])))
+    found = errors_on_mechanics(MaterialPosteriorMap(shape, MediumOptions()), test, held_out, 20)
+    mean = found["systems"]["test"]
+    assert set(found["specimens"]) == set(test.names)
+    # 5 x 5 cells hardly resolve these loads.
+    assert 0.05 < mean["operator_error_context"] < 0.25
+    assert 0.05 < mean["operator_error_heldout"] < 0.25
+
+
+def test_the_floor_lies_below_the_linearisation():
+    found = linear_floor(IMAGES[0], 600, 100, "q1-5")
+    assert found["floor"] < 1.02 * found["at_rest"]
+    assert found["floor"] < found["least_squares"]
+
+
+def test_linearised_is_the_limit_of_small_loads():
+    from kernelmap.problems.mechanics import ForceField, respond
+
+    coefficients = ForceField(amplitude=1e-5).draw(2, 0)
+    u, converged = respond(IMAGES[0], "q2-5", coefficients)
+    assert converged.all()
+    np.testing.assert_allclose(linearised(IMAGES[0], coefficients, "q2-5"), u, atol=1e-4 * np.abs(u).max())
+
+
+def test_evaluate_mechanics(kernelmap, few, tmp_path, systems):
+    shape = ContextShape.of(systems[0].batch(torch.arange(4)[None], torch.tensor([0])))
+    save_model(tmp_path / "model", MaterialPosteriorMap(shape, MediumOptions()), {})
+    path = tmp_path / "errors.json"
+    command = (
+        "evaluate",
+        tmp_path / "model",
+        "mechanics",
+        "--split",
+        "ood",
+        "--d",
+        4,
+        "--specimens",
+        1,
+        "--json",
+        path,
+    )
+    code, out, err = kernelmap(*command)
+    assert code == 0, err
+    assert "held out" in out
+    written = json.loads(path.read_text())
+    assert written["data"]["split"] == "ood"
+    assert 0 < written["systems"]["test"]["operator_error_heldout"] < 1
+    assert kernelmap("evaluate", tmp_path / "model", "mechanics", "--task", "g-to-p")[0] == 2
+
+
+def test_specimens_of_a_split():
+    assert specimens_of("ood", 2).names == ("digit-9-00", "digit-9-01")
+    assert len(specimens_of("id", None)) == 50
+    with pytest.raises(InputError, match="1 to 50"):
+        specimens_of("id", 51)
+
+
+def test_the_table_says_what_is_missing(kernelmap, tmp_path, monkeypatch):
+    monkeypatch.setenv("KERNELMAP_CACHE", str(tmp_path))
+    code, _, err = kernelmap("reproduce", "table4", "--rows", "nao-40-40-id", "--out", tmp_path / "out")
+    assert code == 2
+    assert "kernelmap generate mechanics --out" in err
+
+
+def test_figure(few, tmp_path):
+    pytest.importorskip("matplotlib")
+    assert mechanics_figure.figure_stiffness(tmp_path).stat().st_size > 10_000
