@@ -205,10 +205,9 @@ def test_orthogonalised_keeps_the_singular_vectors_and_evens_out_the_values(shap
 def test_muon_steps_as_torch_does():
     start = torch.randn(10, 40, generator=torch.Generator().manual_seed(0))
     ours, theirs = (torch.nn.Parameter(start.clone()) for _ in range(2))
-    options = {"lr": 0.1, "weight_decay": 0.01}
     optimizers = [
-        Muon([ours], **options),
-        torch.optim.Muon([theirs], **options, adjust_lr_fn="match_rms_adamw"),
+        Muon([ours], lr=0.1, weight_decay=0.01),
+        torch.optim.Muon([theirs], lr=0.1, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"),
     ]
     for step in range(3):
         for weight, optimizer in zip((ours, theirs), optimizers, strict=True):
