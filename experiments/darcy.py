@@ -122,4 +122,4 @@ PARTS: dict[str, Callable[[KernelMap], dict[str, Any]]] = {
 }
 
 if __name__ == "__main__":
-    run_parts("darcy.py", RESULTS, load_model("darcy")[0].double(), PARTS)
+    run_parts("darcy.py", RESULTS, PARTS, load_model("darcy")[0].double(), seed=FRESH)

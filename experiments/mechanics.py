@@ -7,8 +7,6 @@ model; it looks at training specimens only.
 """
 
 import math
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,10 +20,10 @@ from kernelmap.metrics import operator_error
 from kernelmap.model import load_model, save_model, shipped_directory
 from kernelmap.problems.mechanics import Split, mnist
 from kernelmap.progress import progress
-from kernelmap.provenance import provenance
 from kernelmap.reproduce.linear_floor import linear_floor
 from kernelmap.reproduce.mechanics import errors_on_mechanics, solved, specimens_of
 from kernelmap.systems import SystemSet
+from parts import run_parts
 
 RESULTS = Path(__file__).parent / "results" / "mechanics"
 SPECIMENS: dict[Split, int] = {"id": 2, "ood": 1}
@@ -115,8 +113,4 @@ def test() -> dict[str, Any]:
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {"prior": prior, "floor": floor, "test": test}
 
 if __name__ == "__main__":
-    for part in sys.argv[1:] or [name for name in PARTS if not (RESULTS / f"{name}.json").exists()]:
-        start = time.perf_counter()
-        made = {"results": PARTS[part](), "command": f"python experiments/mechanics.py {part}", "seed": 0}
-        made |= {"commit": provenance()["commit"], "seconds": round(time.perf_counter() - start, 1)}
-        write_json(RESULTS / f"{part}.json", made)
+    run_parts("mechanics.py", RESULTS, PARTS, seed=0)

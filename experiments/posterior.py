@@ -167,4 +167,4 @@ PARTS: dict[str, Callable[[PosteriorMap], dict[str, Any]]] = {
 }
 
 if __name__ == "__main__":
-    run_parts("posterior.py", RESULTS, load_model("radial")[0].double(), PARTS, seed=SEED)
+    run_parts("posterior.py", RESULTS, PARTS, load_model("radial")[0].double(), seed=SEED)
