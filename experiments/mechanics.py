@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from parts import run_parts
 
 from kernelmap.files import write_json
 from kernelmap.kernel import Kernel
@@ -20,10 +21,10 @@ from kernelmap.metrics import operator_error
 from kernelmap.model import load_model, save_model, shipped_directory
 from kernelmap.problems.mechanics import Split, mnist
 from kernelmap.progress import progress
+from kernelmap.provenance import provenance
 from kernelmap.reproduce.linear_floor import linear_floor
 from kernelmap.reproduce.mechanics import errors_on_mechanics, solved, specimens_of
 from kernelmap.systems import SystemSet
-from parts import run_parts
 
 RESULTS = Path(__file__).parent / "results" / "mechanics"
 SPECIMENS: dict[Split, int] = {"id": 2, "ood": 1}
