@@ -187,7 +187,7 @@ def test_claims_are_open_until_measured_and_then_judged():
 
     def record(error: float) -> dict:
         errors = {"kernel_error_pooled": error, "operator_error_context": error}
-        return {"systems": {name: errors for name in ("id", "ood1", "ood2")}}
+        return {"systems": dict.fromkeys(("id", "ood1", "ood2"), errors)}
 
     found = {f"nao-{d}-10": record(0.01 * i) for i, d in enumerate((302, 100, 50, 30), start=1)}
     found |= {"discrete-302-10": record(0.5), "nao-302-10-diverse": record(0.005), "nao-302-10-single": record(0.9)}
