@@ -96,10 +96,10 @@ def one_system_does_not_generalise(records: Records) -> Claim:
 
 
 def another_resolution(resolution: dict[str, Any] | None) -> Claim:
-    claim = "NAO carries over to twice the spacing (d = 30: 22.65 to 20.79 % in the paper)"
+    claim = "NAO carries over to twice the spacing, from the same pairs (d = 30: 22.65 to 20.79 % in the paper)"
     if resolution is None:
         return judged(claim, "", None)
     spacings = resolution["results"]["nao-30-10"]
     values = [100 * systems["id"]["kernel_error_pooled"] for systems in spacings.values()]
     seen = "; ".join(f"{label}: {value:.2f} %" for label, value in zip(spacings, values, strict=True))
-    return judged(claim, seen, max(values) < 1.2 * values[0])
+    return judged(claim, seen, values[1] < 1.2 * values[0])
