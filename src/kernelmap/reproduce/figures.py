@@ -9,7 +9,7 @@ from kernelmap.evaluation import Estimated, estimate
 from kernelmap.files import atomic_path
 from kernelmap.problems.radial import radial
 from kernelmap.reproduce.radial import TABLE1, TABLE2
-from kernelmap.reproduce.resolution import COARSE
+from kernelmap.reproduce.resolution import coarser_radii
 from kernelmap.reproduce.rows import LABELS
 from kernelmap.reproduce.run import trained_model
 from kernelmap.systems import SystemSet, strided_draws
@@ -42,7 +42,8 @@ def figure_kernels(out: Path) -> Path:
 
     figure = Figure(figsize=(12, 8), layout="constrained")
     FigureCanvasAgg(figure)
-    test, coarse = radial("sine").test, radial("sine", dx=COARSE).test
+    test = radial("sine").test
+    coarse = coarser_radii(test)
     for axes, (title, system, table, names, right) in zip(figure.subplots(2, 2).flat, PANELS, strict=True):
         index = test.names.index(system)
         assert test.kernels is not None
