@@ -137,3 +137,10 @@ def test_the_table_says_what_is_missing(kernelmap, tmp_path, monkeypatch):
 def test_figure(few, tmp_path):
     pytest.importorskip("matplotlib")
     assert mechanics_figure.figure_stiffness(tmp_path).stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("model", ["radial", "darcy"])
+def test_a_model_of_another_problem_is_refused(kernelmap, model):
+    code, _, err = kernelmap("evaluate", model, "mechanics", "--specimens", 1, "--d", 10)
+    assert code == 1
+    assert "the model takes" in err

@@ -45,6 +45,7 @@ def evaluate(
 def estimate(model: KernelMap, context: Context) -> Estimated:
     if not isinstance(model, BandedMap):
         return Estimated(model(context), None)
+    model.check_context(context)
     posterior = model.posterior(context.to(torch.float64))
     return Estimated(Kernel(posterior.kernel, context.y, context.x), model.standard_deviation(posterior))
 
