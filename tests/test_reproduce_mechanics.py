@@ -142,5 +142,5 @@ def test_figure(few, tmp_path):
 @pytest.mark.parametrize("model", ["radial", "darcy"])
 def test_a_model_of_another_problem_is_refused(kernelmap, model):
     code, _, err = kernelmap("evaluate", model, "mechanics", "--specimens", 1, "--d", 10)
-    assert code == 1
+    assert code == 2
     assert "the model takes" in err

@@ -41,6 +41,7 @@ def estimator(model: KernelMap) -> Callable[[Context], Estimated]:
     @torch.no_grad()
     def of(context: Context) -> Estimated:
         if isinstance(model, BandedMap):
+            model.check_context(context)
             return Estimated(Kernel(model.posterior(context).kernel, context.y, context.x), None)
         return Estimated(model(context), None)
 
