@@ -131,7 +131,7 @@ def test_layer_norm_of_tokens_that_are_never_built(kind, shared):
             norm.weight.uniform_(0.5, 2), norm.bias.uniform_(-1, 1)  # pyright: ignore
     coordinates, h = model.geometry(context)
     q, k = model.layer_normed(context, coordinates, h)
-    rows = model.rows(coordinates, torch.cat(h)) / 3**0.5 * model.unit
+    rows = model.rows(coordinates[1], coordinates, torch.cat(h)) / 3**0.5 * model.unit
     direct = (rows @ q @ k[..., : context.y.size, :].mT).sum(dim=-3)
     assert relative_difference(model(context).values.detach(), direct.detach()) < 1e-12
 
@@ -211,7 +211,7 @@ def test_low_rank_functions_of_two_points(kind):
     assert isinstance(model.w_u, functions.LowRankFunction)
     (y, x), h = model.geometry(context)
     q = torch.randn(2, sum(len(part) for part in h), 3).double()
-    torch.testing.assert_close(model.mixed((y, x), torch.cat(h), q), model.rows((y, x), torch.cat(h)) @ q)
+    torch.testing.assert_close(model.mixed(x, (y, x), torch.cat(h), q), model.rows(x, (y, x), torch.cat(h)) @ q)
     assert torch.linalg.matrix_rank(model.w_u(x, y)[0]) <= 4
 
 

@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from kernelmap.errors import InputError
@@ -53,6 +53,11 @@ class Grid:
 
     def with_components(self, components: int) -> "Grid":
         return replace(self, components=components)
+
+    def sample(self, chosen: Int[Tensor, " m"]) -> "Grid":
+        """Some of the points, with weights that keep integrals the same on average over random choices."""
+        scale = len(self.points) / len(chosen)
+        return replace(self, points=self.points[chosen], weights=self.weights[chosen] * scale)
 
     def to(self, device: torch.device | str) -> "Grid":
         return replace(self, points=self.points.to(device), weights=self.weights.to(device))

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from kernelmap.context import Context
 from kernelmap.errors import InputError
+from kernelmap.grids import Grid
 from kernelmap.kernel import Kernel
 from kernelmap.maps.domain import ContextShape
 
@@ -63,6 +64,10 @@ class KernelMap(nn.Module):
     def kernel(self, context: Context) -> Kernel:
         raise NotImplementedError
 
+    def kernel_at(self, context: Context, x: Grid) -> Kernel:
+        """At other output points than the context's."""
+        raise InputError("this map has a kernel at the context's own output points only; NAO takes any.")
+
     def check_pairs(self, d: int) -> None:
         if d != self.shape.d:
             raise InputError(
@@ -76,9 +81,14 @@ class KernelMap(nn.Module):
         self.shape.y.check(context.y, "y")
         self.shape.x.check(context.x, "x")
 
-    def forward(self, context: Context) -> Kernel:
+    def forward(self, context: Context, x: Grid | None = None) -> Kernel:
+        """The kernel, at the output points x; the context's own by default."""
         self.check_context(context)
-        return self.kernel(context.to(self.u_std.dtype)).expand(context.batch_shape)
+        context = context.to(self.u_std.dtype)
+        if x is None:
+            return self.kernel(context).expand(context.batch_shape)
+        self.shape.x.check(x, "x")
+        return self.kernel_at(context, x).expand(context.batch_shape)
 
     def standardise(self, u: Tensor, f: Tensor) -> None:
         """Take mean and standard deviation of all u-tokens and all f-tokens from training data."""

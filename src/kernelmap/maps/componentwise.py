@@ -7,6 +7,7 @@ import torch.nn.functional as nnf
 from torch import Tensor, nn
 
 from kernelmap.context import Context
+from kernelmap.grids import Grid
 from kernelmap.kernel import Kernel
 from kernelmap.maps.base import KernelMap, MapOptions
 from kernelmap.maps.domain import ContextShape
@@ -31,15 +32,24 @@ class Componentwise(KernelMap):
             part.standardise(u, values)
 
     def kernel(self, context: Context) -> Kernel:
+        contexts = self.contexts(context)
+        return self.joined([part.kernel(each) for part, each in zip(self.maps, contexts, strict=True)], context.x)
+
+    def kernel_at(self, context: Context, x: Grid) -> Kernel:
+        places = x.with_components(1)
+        contexts = self.contexts(context)
+        return self.joined([part.kernel_at(each, places) for part, each in zip(self.maps, contexts, strict=True)], x)
+
+    def contexts(self, context: Context) -> list[Context]:
+        """What each part sees: all of the input, its own component of the output."""
         x = context.x.with_components(1)
-        rows = context.F.chunk(self.components, dim=-2)
-        kernels = [
-            part.kernel(Context._trusted(context.U, F, context.y, x)) for part, F in zip(self.maps, rows, strict=True)
-        ]
+        return [Context._trusted(context.U, F, context.y, x) for F in context.F.chunk(self.components, dim=-2)]
+
+    def joined(self, kernels: list[Kernel], x: Grid) -> Kernel:
         lefts = [kernel.left for kernel in kernels if kernel.left is not None]
         if len(lefts) < self.components:
-            return Kernel(torch.cat([kernel.values for kernel in kernels], dim=-2), context.y, context.x)
+            return Kernel(torch.cat([kernel.values for kernel in kernels], dim=-2), kernels[0].y, x)
         ranks = [left.shape[-1] for left in lefts]
         blocks = [nnf.pad(left, (sum(ranks[:i]), sum(ranks[i + 1 :]))) for i, left in enumerate(lefts)]
         right = torch.cat([kernel.right for kernel in kernels], dim=-2)
-        return Kernel(right, context.y, context.x, torch.cat(blocks, dim=-2))
+        return Kernel(right, kernels[0].y, x, torch.cat(blocks, dim=-2))

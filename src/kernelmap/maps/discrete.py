@@ -7,6 +7,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from kernelmap.context import Context
+from kernelmap.errors import InputError
+from kernelmap.grids import Grid
 from kernelmap.kernel import Kernel
 from kernelmap.maps.base import Normaliser
 from kernelmap.maps.nao import NAO
@@ -29,15 +31,23 @@ class DiscreteNAO(NAO):
         return self.normaliser == "array"
 
     def mixed(
-        self, coordinates: tuple[Tensor, Tensor], h: Float[Tensor, " n"], q: Float[Tensor, "*#b H n dk"]
+        self,
+        at: Float[Tensor, "m dx"],
+        coordinates: tuple[Tensor, Tensor],
+        h: Float[Tensor, " n"],
+        q: Float[Tensor, "*#b H n dk"],
     ) -> Float[Tensor, "*#b H M dk"]:
         return self.matrix @ q
 
-    def rows(self, coordinates: tuple[Tensor, Tensor], h: Float[Tensor, " n"]) -> Float[Tensor, "H M n"]:
+    def rows(
+        self, at: Float[Tensor, "m dx"], coordinates: tuple[Tensor, Tensor], h: Float[Tensor, " n"]
+    ) -> Float[Tensor, "H M n"]:
         return self.matrix
 
-    def kernel(self, context: Context) -> Kernel:
-        kernel = super().kernel(context)
+    def kernel_at(self, context: Context, x: Grid) -> Kernel:
+        if x is not context.x:
+            raise InputError("a Discrete-NAO has a kernel at the output points of its matrix only; use NAO.")
+        kernel = super().kernel_at(context, x)
         constant = (self.unit * self.bias)[:, None]
         if kernel.left is None:
             return Kernel(kernel.right + constant, context.y, context.x)

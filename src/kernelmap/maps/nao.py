@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from kernelmap.context import Context
 from kernelmap.errors import InputError
+from kernelmap.grids import Grid
 from kernelmap.kernel import Kernel
 from kernelmap.maps.attention import AttendedTokens, join_heads, split_heads, stack_blocks
 from kernelmap.maps.base import KernelMap, MapOptions
@@ -66,58 +67,70 @@ class NAO(KernelMap):
             return GridFunction((x, z), heads, hidden)
         return LowRankFunction((x, z), heads, rank, hidden)
 
-    def rows(self, coordinates: tuple[Tensor, Tensor], h: Float[Tensor, " n"]) -> Float[Tensor, "H M n"]:
-        """[W_u W_f] on the grids, times the weights of the integrals over z."""
+    def rows(
+        self, at: Float[Tensor, "m dx"], coordinates: tuple[Tensor, Tensor], h: Float[Tensor, " n"]
+    ) -> Float[Tensor, "H M n"]:
+        """[W_u W_f] from the points `at` to the tokens' grids, times the weights of the integrals over z."""
         y, x = coordinates
-        u = self.w_u(x, y) * h[: len(y) * self.shape.y.components]
+        u = self.w_u(at, y) * h[: len(y) * self.shape.y.components]
         if self.w_f is None:
             return u
-        f = self.w_f(x, x)
+        f = self.w_f(at, x)
         return torch.cat([u, f if self.shape.x.is_point else f * h[u.shape[-1] :]], dim=-1)
 
     def mixed(
-        self, coordinates: tuple[Tensor, Tensor], h: Float[Tensor, " n"], q: Float[Tensor, "*#b H n dk"]
+        self,
+        at: Float[Tensor, "m dx"],
+        coordinates: tuple[Tensor, Tensor],
+        h: Float[Tensor, " n"],
+        q: Float[Tensor, "*#b H n dk"],
     ) -> Float[Tensor, "*#b H M dk"]:
         """[W_u W_f] diag(h) Q, without the matrix."""
         y, x = coordinates
         size = len(y) * self.shape.y.components
         weighted = h[:, None] * q
-        left = self.w_u.integrate(x, y, weighted[..., :size, :])
+        left = self.w_u.integrate(at, y, weighted[..., :size, :])
         if self.w_f is None:
             return left
-        return left + self.w_f.integrate(x, x, (q if self.shape.x.is_point else weighted)[..., size:, :])
+        return left + self.w_f.integrate(at, x, (q if self.shape.x.is_point else weighted)[..., size:, :])
 
     def kernel(self, context: Context) -> Kernel:
+        return self.kernel_at(context, context.x)
+
+    def kernel_at(self, context: Context, x: Grid) -> Kernel:
         coordinates, h = self.geometry(context)
         if self.normaliser in ("array", "functions"):
             q, k = self.layer_normed(context, coordinates, h)
-            return self.from_queries(context, q, join_heads(k))
+            return self.from_queries(context, x, q, join_heads(k))
         X = self.tokens(context, h)
         if self.normaliser == "tokens":
             first, *norms = [norm for norm in self.norms if isinstance(norm, TokenNorm)]
             X = NormedTokens.of(X.standardised, h, first)
             for projection, norm in zip(self.linear_layers, norms, strict=False):
                 X = X.attend(projection.weight.mT, projection.bias, self.options.heads, norm)
-            return self.mix(X, context)
+            return self.mix(X, context, x)
         for projection, norm in zip(self.linear_layers, self.norms, strict=False):
             X = X.attend(projection.weight.mT, projection.bias, *norm(coordinates[: len(h)]))
-        return self.mix(X, context)
+        return self.mix(X, context, x)
 
-    def from_queries(self, context: Context, q: Float[Tensor, "*#b H n dk"], k: Float[Tensor, "*#b n Hdk"]) -> Kernel:
+    def from_queries(
+        self, context: Context, x: Grid, q: Float[Tensor, "*#b H n dk"], k: Float[Tensor, "*#b n Hdk"]
+    ) -> Kernel:
         """Σ_heads rows Q K_uᵀ, as factors."""
         coordinates, h = self.geometry(context)
-        left = join_heads(self.mixed(coordinates, torch.cat(h), q)) * (self.unit / sqrt(self.options.dk))
-        return Kernel(k[..., : context.y.size, :].mT, context.y, context.x, left)
+        left = join_heads(self.mixed(self.places(x), coordinates, torch.cat(h), q))
+        scale = self.unit / sqrt(self.options.dk)
+        return Kernel(k[..., : context.y.size, :].mT, context.y, x, left * scale)
 
-    def mix(self, X: AttendedTokens | NormedTokens, context: Context) -> Kernel:
+    def mix(self, X: AttendedTokens | NormedTokens, context: Context, x: Grid) -> Kernel:
         """Σ_heads rows Q K_uᵀ. With fewer rows than columns of Q, from vectors: (rows X) W_Q W_Kᵀ Xᵀ."""
         weight, bias = self.linear_layers[-1].weight, self.linear_layers[-1].bias
-        heads, M = self.options.heads, context.x.size
+        heads, M = self.options.heads, x.size
         if weight.shape[0] // 2 < M:
             q, k = (stack_blocks(X.times(weight.mT)) + bias).chunk(2, dim=-1)
-            return self.from_queries(context, split_heads(q, heads), k)
+            return self.from_queries(context, x, split_heads(q, heads), k)
         coordinates, h = self.geometry(context)
-        rows = self.rows(coordinates, torch.cat(h)) / sqrt(self.options.dk) * self.unit
+        rows = self.rows(self.places(x), coordinates, torch.cat(h)) / sqrt(self.options.dk) * self.unit
         w_q, w_k = weight.unflatten(0, (2, heads, -1))
         b_q, b_k = bias.unflatten(0, (2, heads, -1))
         sizes = [len(part) for part in X.h]
@@ -125,7 +138,7 @@ class NAO(KernelMap):
         attended_rows = X.transposed_times(columns).mT.unflatten(-2, (heads, M))
         left = attended_rows @ w_q.mT + rows.sum(dim=-1, keepdim=True) * b_q[:, None]
         values = X.times((left @ w_k).sum(dim=-3).mT)[0] + (left @ b_k[..., None]).sum(dim=-3).mT
-        return Kernel(values.mT, context.y, context.x)
+        return Kernel(values.mT, context.y, x)
 
     @property
     def linear_layers(self) -> list[nn.Linear]:
@@ -144,6 +157,10 @@ class NAO(KernelMap):
         y, x = (domain.coordinates(grid).to(self.u_std) for domain, grid in domains)
         h = [domain.token_weights(grid).to(self.u_std) for domain, grid in domains]
         return (y, x), h[: 2 if self.uses_f else 1]
+
+    def places(self, x: Grid) -> Float[Tensor, "m dx"]:
+        """Output points in the coordinates of W_u and W_f."""
+        return self.shape.x.coordinates(x).to(self.u_std)
 
     def tokens(self, context: Context, h: list[Tensor]) -> AttendedTokens:
         moments = [(self.u_mean, self.u_std), (self.f_mean, self.f_std)]

@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kernelmap.context import Context
+from kernelmap.grids import Grid
 from kernelmap.kernel import Kernel
 from kernelmap.maps.attention import softmax_attention, softmax_rows, split_heads, stack_blocks
 from kernelmap.maps.nao import NAO
@@ -20,13 +21,13 @@ class SoftmaxNAO(NAO):
     need, which have fewer columns than the tokens X.
     """
 
-    def kernel(self, context: Context) -> Kernel:
+    def kernel_at(self, context: Context, x: Grid) -> Kernel:
         coordinates, h = self.geometry(context)
         continuous = self.normaliser == "continuous"
         q, k = (self.projected if continuous else self.layer_normed)(context, coordinates, h)
-        rows = self.rows(coordinates, torch.cat(h)) * self.unit
+        rows = self.rows(self.places(x), coordinates, torch.cat(h)) * self.unit
         values = softmax_rows(rows, q, k[..., : context.y.size, :], h[0]) / h[0]
-        return Kernel(values, context.y, context.x)
+        return Kernel(values, context.y, x)
 
     def projected(
         self, context: Context, coordinates: tuple[Tensor, Tensor], h: list[Tensor]

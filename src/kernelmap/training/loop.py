@@ -99,6 +99,8 @@ def train(
     if fabric.world_size > 1:
         fabric.launch()
     systems = systems.to(recipe.dtype)
+    if name in PREDICTIVE and recipe.points is not None:
+        raise InputError(f"the {name} map is trained at all output points; leave out --points.")
     kind = PREDICTIVE.get(name, ContextObjective)
     contexts = Contexts(systems, kind.pairs(d), recipe, draws)
     torch.manual_seed(recipe.seed)
@@ -107,7 +109,8 @@ def train(
     model.standardise(systems.u, systems.f)
     if recipe.precondition:
         precondition(model, systems, contexts.training)
-    objective = kind(model, systems.y.to(fabric.device), systems.x.to(fabric.device))
+    limits = {} if recipe.points is None else {"points": recipe.points}
+    objective = kind(model, systems.y.to(fabric.device), systems.x.to(fabric.device), **limits)
     optimizers = recipe.optimizers(objective)
     run = {"map": name, "options": asdict(options), "d": d, "recipe": asdict(recipe), "data": systems.about}
     state_path, log_path = out / "state.safetensors", out / "log.jsonl"

@@ -3,11 +3,13 @@
 from abc import abstractmethod
 from typing import ClassVar
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from kernelmap.context import Context
+from kernelmap.errors import InputError
 from kernelmap.grids import Grid
 from kernelmap.maps import KernelMap
 from kernelmap.metrics import operator_error
@@ -38,9 +40,24 @@ class Objective(nn.Module):
 
 
 class ContextObjective(Objective):
-    """||K_hat U - F|| / ||F|| of every context."""
+    """||K_hat U - F|| / ||F|| of every context; in training, at a random choice of `points` output points if given.
+
+    NAO then evaluates its functions of two points at that many rows only.
+    """
+
+    def __init__(self, model: KernelMap, y: Grid, x: Grid, points: int | None = None) -> None:
+        super().__init__(model, y, x)
+        if points is not None and not 2 <= points <= len(x.points):
+            raise InputError(f"a step needs from 2 to all {len(x.points)} output points, got {points}.")
+        self.points = points
 
     def forward(self, U: Float[Tensor, "*bu N d"], F: Float[Tensor, "*bf M d"], seed: int) -> Float[Tensor, "*bf"]:
+        context, x = Context._trusted(U, F, self.y, self.x), None
+        if self.points is not None and self.training:
+            order = torch.randperm(len(self.x.points), generator=torch.Generator().manual_seed(seed))
+            chosen = order[: self.points].to(F.device)
+            x = self.x.sample(chosen)
+            F = F.unflatten(-2, (x.components, -1))[..., chosen, :].flatten(-3, -2)
         with parametrize.cached():
-            kernel = self.model(Context._trusted(U, F, self.y, self.x))
-        return operator_error(kernel.apply(U), F, self.x)
+            kernel = self.model(context, x)
+        return operator_error(kernel.apply(U), F, kernel.x)

@@ -25,6 +25,7 @@ class Recipe:
         precision: float32 or float64.
         clip: largest norm of a gradient; longer ones are shortened.
         precondition: whiten the d features of the tokens by their covariance.
+        points: output points, drawn anew in every step, at which responses are compared; all by default.
         random_draws: draw the pairs of every context anew in every epoch, instead of fixed strided contexts.
         validation: share of each system's contexts kept for choosing the checkpoint.
         validation_systems: whole systems kept for that instead, so that the checkpoint is chosen on systems not seen.
@@ -41,6 +42,7 @@ class Recipe:
     precision: Literal["float32", "float64"] = "float32"
     clip: float | None = None
     precondition: bool = False
+    points: int | None = None
     random_draws: bool = False
     validation: float = 0.1
     validation_systems: int = 0
