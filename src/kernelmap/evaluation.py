@@ -19,10 +19,17 @@ CHUNK = 16
 
 
 class Estimated(NamedTuple):
-    """Kernels of a batch of contexts and, where there is one, their standard deviation."""
+    """Kernels of a batch of contexts, where there is one their standard deviation, and the responses they predict.
+
+    These are the kernels applied to the inputs, unless the map knows more of them.
+    """
 
     kernel: Kernel
     std: Tensor | None
+    more: Callable[[Tensor], Tensor] | None = None
+
+    def respond(self, U: Float[Tensor, "*#b N n"]) -> Float[Tensor, "*b M n"]:
+        return (self.more or self.kernel.apply)(U)
 
 
 class Focus(NamedTuple):
@@ -112,21 +119,21 @@ def _of_draws(
     draws: Int[Tensor, "n d"],
 ) -> tuple[Tensor, ...]:
     """Context error, held-out error, kernel and, where there is one, standard deviation, for several draws."""
-    kernels, std = estimate(systems.batch(draws, torch.tensor([index])))
+    found = estimate(systems.batch(draws, torch.tensor([index])))
     inside = torch.zeros(len(draws), systems.pairs, dtype=torch.bool).scatter_(1, draws, True)
-    predicted, measured = _responses(kernels, systems, index)
-    found = [_of_pairs(predicted, measured, inside, systems.x)]
+    predicted, measured = _responses(found, systems, index)
+    errors = [_of_pairs(predicted, measured, inside, systems.x)]
     if heldout is None:
-        found.append(_of_pairs(predicted, measured, ~inside, systems.x))
+        errors.append(_of_pairs(predicted, measured, ~inside, systems.x))
     else:
-        found.append(operator_error(*_responses(kernels, heldout, index), heldout.x))
-    return *found, kernels.values[:, 0], *([] if std is None else [std[:, 0]])
+        errors.append(operator_error(*_responses(found, heldout, index), heldout.x))
+    return *errors, found.kernel.values[:, 0], *([] if found.std is None else [found.std[:, 0]])
 
 
-def _responses(kernels: Kernel, systems: SystemSet, index: int) -> tuple[Tensor, Tensor]:
+def _responses(found: Estimated, systems: SystemSet, index: int) -> tuple[Tensor, Tensor]:
     """Predicted and measured responses to all inputs of a system."""
-    u = systems.u[0 if systems.shares_inputs else index].to(kernels.right)
-    predicted = kernels.apply(u.mT)[:, 0]
+    u = systems.u[0 if systems.shares_inputs else index].to(found.kernel.right)
+    predicted = found.respond(u.mT)[:, 0]
     return predicted, systems.f[index].mT.to(predicted).expand_as(predicted)
 
 

@@ -1,5 +1,7 @@
 """The material posterior map: responses of an elastic medium, by way of the stiffnesses of its cells."""
 
+from dataclasses import replace
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -13,6 +15,7 @@ from kernelmap.maps.medium import Medium
 from kernelmap.maps.medium_fit import Fit, Problem
 from kernelmap.maps.medium_posterior import MediumPosterior, solutions
 from kernelmap.maps.medium_prior import MediumOptions, MediumPrior
+from kernelmap.maps.second_order import coefficients, second_order
 
 RIGID = 3
 """Rigid motions of a plane body."""
@@ -23,7 +26,9 @@ class MaterialPosteriorMap(BandedMap):
 
     The stiffness c_p of each cell is unknown, with the learned prior `MediumPrior`, and is conditioned on the pairs:
 
-        Σ_j |u_j - A(c)⁻¹ M f_j|² / (σ |u_j|)² + (θ - m)ᵀ Σ⁻¹ (θ - m)  is least,      θ = log c
+        Σ_j |u_j - s_j - A(c)⁻¹ M f_j|² / (σ |u_j|)² + (θ - m)ᵀ Σ⁻¹ (θ - m)  is least,      θ = log c
+
+    where s_j is the response's part of second order in the load (`second_order`), first zero, then that of the c found.
 
     All pairs tell about the same few unknowns, so that K carries over to loads unlike any that were seen. It takes any
     number of pairs in any order, any scale of loads and displacements, and any regular mesh. Values that are zero in
@@ -65,9 +70,10 @@ class MaterialPosteriorMap(BandedMap):
         u = context.F[..., free, :].expand(*batch, -1, -1).reshape(len(b), len(free), -1)
         uniform = solutions(medium, torch.zeros(medium.count, dtype=torch.float64))
         fits = [self._fit(medium, precision, uniform, *pair) for pair in zip(b, u, strict=True)]
-        theta, G, hessian = (torch.stack(parts).reshape(*batch, *parts[0].shape) for parts in zip(*fits, strict=True))
-        residual = _relative(u.reshape(*batch, *u.shape[1:]), G @ loads)
-        return MediumPosterior(medium, theta, G, hessian, precision, residual, context)
+        theta, G, hessian, second, residual = (
+            torch.stack(parts).reshape((*batch, *parts[0].shape)) for parts in zip(*fits, strict=True)
+        )
+        return MediumPosterior(medium, theta, G, hessian, precision, second, residual, context)
 
     def _fit(
         self,
@@ -76,15 +82,26 @@ class MaterialPosteriorMap(BandedMap):
         uniform: Float[Tensor, "free free"],
         b: Float[Tensor, "free d"],
         u: Float[Tensor, "free d"],
-    ) -> Fit:
+    ) -> tuple[Tensor, ...]:
+        """θ, G and the Hessian of a `Fit`; the coefficients of second order; the relative error that is left."""
         norms = u.norm(dim=0)
         if not (norms > 0).all():
             raise InputError(f"{int((norms == 0).sum())} displacements are zero everywhere; drop those pairs.")
         scale = ((uniform @ b).norm(dim=0) / norms).median().log() + float(self.prior.mean)
         weights = (float(self.prior.noise) * norms) ** -2.0
-        return Problem(medium, b, u, weights, scale.expand(medium.count), precision).solve()
+        linear = Problem(medium, b, u, weights, scale.expand(medium.count), precision)
+        fit = linear.solve()
+        curved, _ = _second_order(medium, fit, b, u, weights)
+        fit = replace(linear, u=u - curved).solve(fit.theta)
+        curved, second = _second_order(medium, fit, b, u, weights)
+        return *fit, second, ((fit.solution @ b + curved - u).norm(dim=0) / norms).mean()
 
 
-def _relative(u: Float[Tensor, "*b free d"], predicted: Float[Tensor, "*b free d"]) -> Float[Tensor, "*b"]:
-    """The error of the responses, relative to their norms, averaged over pairs."""
-    return ((predicted - u).norm(dim=-2) / u.norm(dim=-2)).mean(dim=-1)
+def _second_order(
+    medium: Medium, fit: Fit, b: Float[Tensor, "free d"], u: Float[Tensor, "free d"], w: Float[Tensor, " d"]
+) -> tuple[Float[Tensor, "free d"], Float[Tensor, " 3"]]:
+    """The part of second order of all responses, and its coefficients."""
+    linear = fit.solution @ b
+    terms = second_order(medium, fit.theta.exp(), fit.solution, linear)
+    second = coefficients(terms, u - linear, w)
+    return (second[:, None, None] * terms).sum(dim=0), second

@@ -19,7 +19,8 @@ class Medium:
 
     A(c) = Σ_p c_p Σ_r φ_pr φ_prᵀ, with the five modes φ_r of strain of a cell of unit stiffness. The free values are
     those at `free` among all 2 n values, component by component; `places` are those of a cell's eight values among
-    the free ones, or one past the last where a value is held.
+    the free ones, or one past the last where a value is held. `slopes` are those of the functions of a cell's four
+    nodes, in both directions, at its four points of quadrature.
     """
 
     cells: tuple[int, int]
@@ -27,6 +28,8 @@ class Medium:
     mass: Float[Tensor, "free N"]
     places: Int[Tensor, "8 cells"]
     modes: Float[Tensor, "5 8"]
+    slopes: Float[Tensor, "4 2 4"]
+    area: float
 
     @classmethod
     def of(cls, grid: Grid, free: Int[Tensor, " free"], poisson: float) -> "Medium":
@@ -42,7 +45,8 @@ class Medium:
         place = torch.full((2 * len(grid.points),), len(free)).index_put((free,), torch.arange(len(free)))
         places = torch.stack([place[corner + start] for start in (0, len(grid.points)) for corner in corners])
         cells = (shape[0] - 1, shape[1] - 1)
-        return cls(cells, free, torch.block_diag(mass, mass)[free], places, cell_modes(steps, poisson))
+        mass, modes = torch.block_diag(mass, mass)[free], cell_modes(steps, poisson)
+        return cls(cells, free, mass, places, modes, cell_slopes(steps), steps[0] * steps[1])
 
     @property
     def count(self) -> int:
@@ -60,6 +64,14 @@ class Medium:
         places = self.places[:, None] * size + self.places
         A = c.new_zeros(size * size).index_add_(0, places.flatten(), (element[..., None] * c).flatten())
         return A.reshape(size, size)[:-1, :-1]
+
+    def assemble(
+        self, weight: Float[Tensor, "cells 1"], forces: Float[Tensor, "2 4 cells_n"]
+    ) -> Float[Tensor, "free n"]:
+        """The sum of forces on the nodes of all cells, each times its weight."""
+        weighted = (weight * forces.reshape(8, self.count, -1)).flatten(0, 1)
+        total = weighted.new_zeros(len(self.free) + 1, weighted.shape[-1])
+        return total.index_add_(0, self.places.flatten(), weighted)[:-1]
 
     def strains(self, u: Float[Tensor, "free n"]) -> Float[Tensor, "modes n"]:
         """φ_prᵀ u: the strains of all cells, mode by mode."""
@@ -84,13 +96,16 @@ def cell_modes(steps: list[float], poisson: float) -> Float[Tensor, "5 8"]:
         raise InputError(f"Poisson's ratio must lie between -1 and 0.5, got {poisson}.")
     mu, lam = 1 / (2 * (1 + poisson)), poisson / ((1 + poisson) * (1 - 2 * poisson))
     element = torch.zeros(8, 8, dtype=torch.float64)
-    for s in GAUSS:
-        for t in GAUSS:
-            slopes = torch.tensor([[t - 1, -t, 1 - t, t], [s - 1, 1 - s, -s, s]], dtype=torch.float64)
-            dx, dy = slopes / torch.tensor(steps, dtype=torch.float64)[:, None]
-            zero = torch.zeros_like(dx)
-            xx, yy, xy = torch.cat([dx, zero]), torch.cat([zero, dy]), torch.cat([dy, dx])
-            parts = (2 * mu * (xx.outer(xx) + yy.outer(yy)), mu * xy.outer(xy), lam * (xx + yy).outer(xx + yy))
-            element += steps[0] * steps[1] / 4 * sum(parts)
+    for dx, dy in cell_slopes(steps):
+        zero = torch.zeros_like(dx)
+        xx, yy, xy = torch.cat([dx, zero]), torch.cat([zero, dy]), torch.cat([dy, dx])
+        parts = (2 * mu * (xx.outer(xx) + yy.outer(yy)), mu * xy.outer(xy), lam * (xx + yy).outer(xx + yy))
+        element += steps[0] * steps[1] / 4 * sum(parts)
     values, vectors = torch.linalg.eigh(element)
     return (vectors[:, 3:] * values[3:].sqrt()).mT
+
+
+def cell_slopes(steps: list[float]) -> Float[Tensor, "4 2 4"]:
+    """Of the four bilinear functions of a cell, at the points of Gauss's rule."""
+    points = [[[t - 1, -t, 1 - t, t], [s - 1, 1 - s, -s, s]] for s in GAUSS for t in GAUSS]
+    return torch.tensor(points, dtype=torch.float64) / torch.tensor(steps, dtype=torch.float64)[:, None]

@@ -59,9 +59,9 @@ class Problem:
         away = point.theta - self.mean
         return curvature + self.precision, slope - self.precision @ away
 
-    def solve(self) -> Fit:
-        """From the prior mean downhill, until a step hardly helps."""
-        point, damping = self.at(self.mean), 1e-3
+    def solve(self, start: Float[Tensor, " cells"] | None = None) -> Fit:
+        """From a start, or the prior mean, downhill until a step hardly helps."""
+        point, damping = self.at(self.mean if start is None else start), 1e-3
         hessian, slope = self.normal_equations(point)
         for _ in range(STEPS):
             new = self._downhill(point, hessian, slope, damping)

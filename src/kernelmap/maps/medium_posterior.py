@@ -10,6 +10,7 @@ from torch import Tensor
 from kernelmap.context import Context
 from kernelmap.maps.banded import KernelPosterior
 from kernelmap.maps.medium import Medium
+from kernelmap.maps.second_order import TERMS, second_order
 
 SAMPLES = 12
 """Media drawn for the spread of kernels and responses."""
@@ -19,8 +20,9 @@ SAMPLES = 12
 class MediumPosterior(KernelPosterior):
     """θ = log c ~ N(theta, hessian⁻¹), by the curvature at its most probable value, and G = A(c)⁻¹ there.
 
-    The kernel is K = G M / w on the free values. `noise` is the relative error of the responses that are known. The
-    batch *b is that of the context.
+    The kernel is K = G M / w on the free values: the responses to small loads. `second` are the coefficients of what
+    larger ones add to them, `residual` is the relative error of the responses that are known. The batch *b is that of
+    the context.
     """
 
     medium: Medium
@@ -28,6 +30,7 @@ class MediumPosterior(KernelPosterior):
     solution: Float[Tensor, "*b free free"]
     hessian: Float[Tensor, "*b cells cells"]
     prior_precision: Float[Tensor, "cells cells"]
+    second: Float[Tensor, "*b 3"]
     residual: Float[Tensor, "*b"]
     context: Context
 
@@ -43,7 +46,7 @@ class MediumPosterior(KernelPosterior):
 
     @property
     def noise(self) -> Float[Tensor, "*b"]:
-        """The relative error of the responses, which holds all that is not linear in the loads."""
+        """The relative error of the responses, which holds all that is of third order in the loads."""
         return self.residual
 
     @property
@@ -82,10 +85,23 @@ class MediumPosterior(KernelPosterior):
     def predict(self, U: Float[Tensor, "*b N n"]) -> tuple[Float[Tensor, "*b M n"], Float[Tensor, "*b M n"]]:
         """Mean and variance of the responses to new loads; the error is as large as that of the known responses."""
         b = self.medium.mass @ U
-        mean = self.solution @ b
-        spread = sum((G @ b - mean).square() for G in self._drawn) / SAMPLES
-        error = self.residual[..., None, None].square() * mean.square().mean(dim=-2, keepdim=True)
-        return self._on_all(mean), self._on_all(spread + error)
+        linear = self.solution @ b
+        spread = sum((G @ b - linear).square() for G in self._drawn) / SAMPLES
+        error = self.residual[..., None, None].square() * linear.square().mean(dim=-2, keepdim=True)
+        return self.respond(U), self._on_all(spread + error)
+
+    def respond(self, U: Float[Tensor, "*#b N n"]) -> Float[Tensor, "*b M n"]:
+        """The responses to new loads, to second order."""
+        linear = self.solution @ (self.medium.mass @ U)
+        systems = zip(
+            self.stiffness.reshape(-1, self.medium.count),
+            self.solution.reshape(-1, *self.solution.shape[-2:]),
+            linear.reshape(-1, *linear.shape[-2:]),
+            self.second.reshape(-1, TERMS, 1, 1),
+            strict=True,
+        )
+        more = [(alpha * second_order(self.medium, c, G, v)).sum(dim=0) for c, G, v, alpha in systems]
+        return self._on_all(linear + torch.stack(more).reshape(linear.shape))
 
     @cached_property
     def _drawn(self) -> list[Float[Tensor, "*b free free"]]:

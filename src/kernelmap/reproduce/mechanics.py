@@ -11,7 +11,7 @@ from kernelmap.errors import InputError
 from kernelmap.evaluation import Estimated, errors
 from kernelmap.grids import rectangle
 from kernelmap.kernel import Kernel
-from kernelmap.maps import BandedMap, KernelMap
+from kernelmap.maps import BandedMap, KernelMap, MediumPosterior
 from kernelmap.problems.mechanics import ForceField, Split, mnist, respond
 from kernelmap.problems.mechanics.forces import HELD_OUT, TRAINING, evaluate
 from kernelmap.problems.mechanics.images import Specimens
@@ -40,10 +40,12 @@ def estimator(model: KernelMap) -> Callable[[Context], Estimated]:
 
     @torch.no_grad()
     def of(context: Context) -> Estimated:
-        if isinstance(model, BandedMap):
-            model.check_context(context)
-            return Estimated(Kernel(model.posterior(context).kernel, context.y, context.x), None)
-        return Estimated(model(context), None)
+        if not isinstance(model, BandedMap):
+            return Estimated(model(context), None)
+        model.check_context(context)
+        posterior = model.posterior(context)
+        kernel = Kernel(posterior.kernel, context.y, context.x)
+        return Estimated(kernel, None, posterior.respond if isinstance(posterior, MediumPosterior) else None)
 
     return of
 
