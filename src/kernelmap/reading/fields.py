@@ -1,4 +1,4 @@
-"""The layout of fields: u and f on the nodes of a uniform mesh of a plane, a pair for each field."""
+"""The layout of fields: u and f, with one or more components, on the nodes of a uniform mesh of a plane."""
 
 import numpy as np
 import torch
@@ -15,9 +15,10 @@ def field_context(entries: Entries) -> Context:
     u, f = (_fields(entries, name, shape) for name in ("u", "f"))
     if len(u) != len(f):
         raise InputError(f"u holds {len(u)} fields but f holds {len(f)}; every u needs its f.")
-    grid = grids.mesh(*(torch.from_numpy(axis) for axis in axes))
+    mesh = grids.mesh(*(torch.from_numpy(axis) for axis in axes))
+    y, x = (mesh.with_components(values.shape[1]) for values in (u, f))
     U, F = (torch.from_numpy(values.reshape(len(values), -1).T) for values in (u, f))
-    return context_of(U, F, grid, grid)
+    return context_of(U, F, y, x)
 
 
 def _axis(entries: Entries, name: str) -> np.ndarray:
@@ -29,12 +30,14 @@ def _axis(entries: Entries, name: str) -> np.ndarray:
 
 
 def _fields(entries: Entries, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """(d, components, n1, n2)."""
     values = numbers(entries, name)
-    if values.ndim != 3 or values.shape[1:] != shape:
-        swapped = values.ndim == 3 and values.shape[:2] == shape
+    if values.ndim not in (3, 4) or values.shape[-2:] != shape:
+        swapped = values.ndim in (3, 4) and values.shape[:2] == shape
         raise InputError(
-            f"{name} must have shape (d, {shape[0]}, {shape[1]}), a field for each pair on the points of x1 and x2, "
-            f"got {values.shape}.{' Its axes seem swapped: pairs go first.' if swapped else ''}"
+            f"{name} must have shape (d, {shape[0]}, {shape[1]}), a field for each pair on the points of x1 and x2, or "
+            f"(d, components, {shape[0]}, {shape[1]}), got {values.shape}."
+            f"{' Its axes seem swapped: pairs go first.' if swapped else ''}"
         )
     require_finite(name, values)
-    return values
+    return values if values.ndim == 4 else values[:, None]
