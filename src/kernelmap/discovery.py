@@ -19,7 +19,7 @@ from kernelmap.estimators import Estimate, dartr
 from kernelmap.files import atomic_path
 from kernelmap.identifiability import Identifiability, identifiability_of
 from kernelmap.kernel import Kernel
-from kernelmap.maps import BandedMap, KernelMap
+from kernelmap.maps import BandedMap, HiddenField, KernelMap
 from kernelmap.metrics import operator_error
 
 HELDOUT = 0.2
@@ -40,6 +40,7 @@ class Discovery:
         predicting them, `heldout_coverage` the share of them inside their 95 % band.
     classical, classical_error: the classical estimate (DARTR), and its error on the same held-out pairs.
     predictive: inputs (N, n) -> mean and variance of their responses.
+    hidden: the field of the medium that the kernel comes from, with its standard deviation, where the model has one.
     about: model, hashes of model and data, version, command: what it takes to repeat this.
     """
 
@@ -57,6 +58,7 @@ class Discovery:
     predictive: Callable[[Tensor], tuple[Tensor, Tensor]]
     about: dict[str, Any] = field(default_factory=dict)
     heldout_prediction: tuple[Float[Tensor, "M n"], Float[Tensor, "M n"]] | None = None
+    hidden: HiddenField | None = None
 
     def predict(self, U: Float[Tensor, "N n"]) -> tuple[Float[Tensor, "M n"], Float[Tensor, "M n"]]:
         """Mean and standard deviation of the measured responses to n new inputs, noise included."""
@@ -70,10 +72,14 @@ class Discovery:
         return mean, variance.sqrt()
 
     def save(self, path: Path | str) -> None:
-        """Write HDF5: a kernel file with `std` and `classical` beside it, and the numbers as attributes."""
+        """Write HDF5: a kernel file with `std`, `classical` and `hidden` beside it, and the numbers as attributes."""
         with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
             self.kernel.write(file)
             file["std"], file["classical"] = self.std.numpy(), self.classical.kernel.values.numpy()
+            if self.hidden is not None:
+                for part in ("points", "values", "std"):
+                    file[f"hidden/{part}"] = getattr(self.hidden, part).numpy()
+                file["hidden"].attrs["name"] = self.hidden.name
             for name, value in self.summary().items():
                 if value is not None:
                     file.attrs[name] = value
@@ -112,7 +118,9 @@ def discover(model: KernelMap, context: Context, about: dict[str, Any] | None = 
     is found from all pairs.
     """
     if not isinstance(model, BandedMap):
-        raise InputError("discover needs a posterior map, which knows its error; use the shipped `radial` or `darcy`.")
+        raise InputError(
+            "discover needs a posterior map, which knows its error; use the shipped `radial`, `darcy` or `mechanics`."
+        )
     if context.batch_shape:
         raise InputError(f"discover takes one system, got a batch of shape {tuple(context.batch_shape)}.")
     model.check_context(context)
@@ -143,6 +151,7 @@ def discover(model: KernelMap, context: Context, about: dict[str, Any] | None = 
         predictive=posterior.predict,
         about=about or {},
         heldout_prediction=None if check is None else (check.mean, check.std),
+        hidden=posterior.hidden,
     )
 
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from kernelmap.maps.afno import AFNO
 from kernelmap.maps.autoencoder import Autoencoder
-from kernelmap.maps.banded import BandedMap, KernelPosterior
+from kernelmap.maps.banded import BandedMap, HiddenField, KernelPosterior
 from kernelmap.maps.base import KernelMap, MapOptions, Normaliser
 from kernelmap.maps.componentwise import Componentwise
 from kernelmap.maps.discrete import DiscreteNAO
@@ -58,6 +58,7 @@ __all__ = [
     "ContextShape",
     "DiscreteNAO",
     "Domain",
+    "HiddenField",
     "KernelMap",
     "KernelPosterior",
     "LocalOptions",

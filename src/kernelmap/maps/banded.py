@@ -1,6 +1,7 @@
 """What all maps share that know their own error."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 from jaxtyping import Float
@@ -9,6 +10,16 @@ from torch import Tensor
 from kernelmap.context import Context
 from kernelmap.errors import InputError
 from kernelmap.maps.base import KernelMap
+
+
+@dataclass(frozen=True)
+class HiddenField:
+    """A field of the medium, such as its stiffness, from which all of a kernel follows."""
+
+    name: str
+    points: Float[Tensor, "n dim"]
+    values: Float[Tensor, " n"]
+    std: Float[Tensor, " n"]
 
 
 class KernelPosterior(ABC):
@@ -33,6 +44,11 @@ class KernelPosterior(ABC):
     @abstractmethod
     def data_share(self) -> Float[Tensor, "*b M N"]:
         """1 - posterior variance / prior variance: 1 is known from data, 0 is prior alone."""
+
+    @property
+    def hidden(self) -> HiddenField | None:
+        """The field that the kernel of one system comes from, where there is one."""
+        return None
 
     @abstractmethod
     def predict(self, U: Float[Tensor, "*b N n"]) -> tuple[Float[Tensor, "*b M n"], Float[Tensor, "*b M n"]]:

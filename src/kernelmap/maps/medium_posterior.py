@@ -1,5 +1,6 @@
 """What is known of a medium after the pairs were seen, and the responses it gives."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kernelmap.context import Context
-from kernelmap.maps.banded import KernelPosterior
+from kernelmap.maps.banded import HiddenField, KernelPosterior
 from kernelmap.maps.medium import Medium
 from kernelmap.maps.second_order import TERMS, second_order
 
@@ -62,6 +63,15 @@ class MediumPosterior(KernelPosterior):
     def spread(self) -> Float[Tensor, "*b cells"]:
         """Standard deviation of every θ."""
         return torch.linalg.inv(self.hessian).diagonal(dim1=-2, dim2=-1).sqrt()
+
+    @property
+    def hidden(self) -> HiddenField:
+        """The stiffness of the cells of one system."""
+        points = self.context.x.points
+        low, extent = points.amin(dim=0), points.amax(dim=0) - points.amin(dim=0)
+        share = self.medium.centres * max(self.medium.cells) / torch.tensor(self.medium.cells)
+        theta, spread = (values.reshape(self.medium.count) / math.log(10) for values in (self.theta, self.spread))
+        return HiddenField("log₁₀ of Young's modulus", low + extent * share, theta, spread)
 
     @property
     def stiffness_share(self) -> Float[Tensor, "*b cells"]:

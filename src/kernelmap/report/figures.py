@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from kernelmap.discovery import Discovery
@@ -40,7 +41,7 @@ def answer_pictures(discovery: Discovery, truth: Tensor | None) -> list[Picture]
             + ("" if discovery.kernel.x.size == 1 else " Shown are a few of its rows K(x, ·)."),
             drawing.inline_svg(_kernel(discovery, truth), "kernel"),
         )
-        pictures = [kernel, *_phases(discovery)]
+        pictures = [kernel, *_phases(discovery), *_hidden(discovery)]
         if discovery.heldout is None:
             return pictures
         caption = (
@@ -77,9 +78,28 @@ def _phases(discovery: Discovery) -> list[Picture]:
     return [Picture("Two phases", caption, drawing.inline_svg(figure, "phases"))]
 
 
+def _hidden(discovery: Discovery) -> list[Picture]:
+    """The field of the medium, and how well it is known."""
+    if discovery.hidden is None:
+        return []
+    figure = drawing.new_figure(drawing.HALF, 3.2)
+    places = Grid(discovery.hidden.points, torch.ones_like(discovery.hidden.values))
+    for axes, values, colours, label in zip(
+        figure.subplots(1, 2),
+        (discovery.hidden.values, discovery.hidden.std),
+        ("viridis", "Purples"),
+        (discovery.hidden.name, "its standard deviation"),
+        strict=True,
+    ):
+        coloured = drawing.draw_map(axes, places, drawing.array(values), cmap=colours)
+        figure.colorbar(coloured, ax=axes, location="bottom", label=label).ax.locator_params(nbins=4)
+    caption = "The medium behind the kernel, as the pairs show it. Where its standard deviation is large, they do not."
+    return [Picture("The medium", caption, drawing.inline_svg(figure, "hidden"))]
+
+
 def _kernel(discovery: Discovery, truth: Tensor | None) -> Any:
     y, x = discovery.kernel.y, discovery.kernel.x
-    rows = sorted({int((k + 0.5) * x.size / 3) for k in range(3)})
+    rows = _shown(discovery)
     mean, band, classical = (
         drawing.field(y, values)[rows]
         for values in (discovery.kernel.values, IN_BAND * discovery.std, discovery.classical.kernel.values)
@@ -108,6 +128,14 @@ def _kernel(discovery: Discovery, truth: Tensor | None) -> Any:
     panels[-1].set_xlabel(drawing.letter(discovery))
     drawing.legend_above(figure, panels[0])
     return figure
+
+
+def _shown(discovery: Discovery) -> list[int]:
+    """Three rows of the kernel, of points that respond at all; in the first component, where that does."""
+    responding = discovery.context.F.ne(0).any(dim=1).nonzero()[:, 0]
+    first = responding[responding < len(discovery.kernel.x.points)]
+    responding = first if len(first) else responding
+    return sorted({int(responding[int((k + 0.5) * len(responding) / 3)]) for k in range(3)})
 
 
 def _kernel_maps(
