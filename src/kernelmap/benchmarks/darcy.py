@@ -1,12 +1,15 @@
 """A training step of NAO on n x n points, where every function W(x, z) of two points is a matrix of n⁴ values.
 
 Textbook: attention matrices and W as they are printed. Networks: W in blocks that are forgotten, attention in factors.
-Low rank: W as a sum of products of functions of one point.
+Some points: the same, at an eighth of the output points, as `--points` trains. Low rank: W as a sum of products of
+functions of one point.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from kernelmap import grids
 from kernelmap.benchmarks.attention import fastest_step
@@ -43,9 +46,21 @@ def measure(n: int, form: str, repeats: int) -> dict[str, Any]:
     return case | {"seconds": seconds, "peak_memory_gb": peak_memory_gb()}
 
 
+def at_some_points(model: NAO, context: Context) -> Callable[[], Tensor]:
+    """Responses at every eighth output point; zeros elsewhere, which cost nothing."""
+    chosen = torch.arange(0, len(context.x.points), 8)
+    x = context.x.sample(chosen)
+
+    def respond() -> Tensor:
+        return torch.zeros_like(context.F).index_copy(-2, chosen, model(context, x).apply(context.U))
+
+    return respond
+
+
 FORMS = {
     "textbook": lambda model, context: lambda: textbook_response(model, context),
     "networks": lambda model, context: lambda: model(context).apply(context.U),
+    "some points": at_some_points,
     "low rank": lambda model, context: lambda: model(context).apply(context.U),
 }
 
