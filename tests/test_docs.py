@@ -38,6 +38,7 @@ def test_commands_exist(page):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if "<!-- /" in (ROOT / page).read_text()])
-def test_tables_are_those_of_the_results(page):
+def test_tables_are_those_of_the_results(page, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "experiments")
     tables = runpy.run_path(str(ROOT / "experiments" / "tables.py"))
     assert tables["filled"](page) == (ROOT / page).read_text()

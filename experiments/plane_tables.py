@@ -1,0 +1,66 @@
+"""Tables of flow through porous media and of specimens."""
+
+from measured import RESULTS, markdown, part, read
+
+from kernelmap.reproduce.tables import MISSING
+
+
+def darcy(case: str) -> str:
+    keys = {
+        "operator_error_heldout": 4,
+        "kernel_error": 4,
+        "coverage95": 1,
+        "microstructure_accuracy": 2,
+        "far_mass": 4,
+    }
+    rows = []
+    for name, values in part("darcy", case).items():
+        cells = [MISSING if values.get(key) is None else f"{100 * values[key]:.{n}f}" for key, n in keys.items()]
+        rows.append([name, *cells])
+    return markdown(["case, d", "f, held out", "kernel", "coverage", "phases", "far"], rows)
+
+
+def darcy_bench() -> str:
+    rows = []
+    for case in read(RESULTS / "bench-darcy.json")["cases"]:
+        faster = MISSING if case["times_faster"] is None else f"{case['times_faster']:.1f}"
+        rows.append([f"{case['n']}", case["form"], f"{case['seconds']:.2f}", faster, f"{case['peak_memory_gb']:.1f}"])
+    return markdown(["n", "form", "seconds", "times faster", "GB"], rows)
+
+
+def darcy_tokens() -> str:
+    results = part("darcy", "b-to-p")
+    return markdown(
+        ["input", "d = 20", "d = 50"], [[k, *(f"{100 * v:.2f}" for v in e.values())] for k, e in results.items()]
+    )
+
+
+def mechanics() -> str:
+    result = read(RESULTS / "bench-mechanics.json")
+    rows = [[c["solver"], c["elements"], f"{c['solves']}", f"{c['ms_per_solve']:.0f} ms"] for c in result["cases"]]
+    rows[0].append(f"{result['ratio']:.0f}")
+    rows[1].append("1")
+    return markdown(["solver", "elements", "solves", "core time per solve", "times faster"], rows)
+
+
+def mechanics_errors() -> str:
+    """The posterior's errors, and the floor of the same specimens."""
+    floors = part("mechanics", "floor")
+    rows = []
+    for case, found in part("mechanics", "test").items():
+        split, d = case.split()
+        mean = found["systems"]["test"]
+        cells = [f"{100 * mean[key]:.2f}" for key in ("operator_error_context", "operator_error_heldout")]
+        floor = [floors[split][name]["floor"] for name in found["specimens"]] if split in floors else []
+        cells.append(f"{100 * sum(floor) / len(floor):.2f}" if floor else MISSING)
+        rows.append([f"{split.upper()}, d = {d}", f"{len(found['specimens'])}", *cells])
+    return markdown(["split", "specimens", "u, context", "u, held out", "floor"], rows)
+
+
+def mechanics_floor() -> str:
+    rows = [
+        [name, *(f"{100 * found[key]:.2f}" for key in ("at_rest", "least_squares", "floor"))]
+        for specimens in part("mechanics", "floor").values()
+        for name, found in specimens.items()
+    ]
+    return markdown(["specimen", "linearised at rest", "least squares", "floor"], rows)
