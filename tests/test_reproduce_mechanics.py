@@ -8,7 +8,7 @@ import torch
 
 from kernelmap.errors import InputError
 from kernelmap.maps import ContextShape, MaterialPosteriorMap, MediumOptions
-from kernelmap.model import save_model
+from kernelmap.model import load_model, save_model
 from kernelmap.problems.mechanics import Plan, bitmaps, generate, mechanics
 from kernelmap.reproduce import mechanics as on_mechanics
 from kernelmap.reproduce import mechanics_figure, mechanics_table
@@ -132,6 +132,20 @@ def test_the_table_says_what_is_missing(kernelmap, tmp_path, monkeypatch):
     code, _, err = kernelmap("reproduce", "table4", "--rows", "nao-40-40-id", "--out", tmp_path / "out")
     assert code == 2
     assert "kernelmap generate mechanics --out" in err
+
+
+def test_train_mechanics(kernelmap, tmp_path):
+    generate(Plan(bitmaps(IMAGES), loads=12, elements="q1-5"), tmp_path / "set.h5", jobs=1)
+    options = "--map nao --d 4 --dk 3 --per-component --normaliser functions --points 9 --epochs 2 --every 1 --batch 4"
+    code, _, err = kernelmap(
+        *("train", "mechanics", "--data-file", tmp_path / "set.h5", "--out", tmp_path / "model", *options.split())
+    )
+    assert code == 0, err
+    model, about = load_model(tmp_path / "model")
+    assert (model.shape.N, about["split"], about["recipe"]["points"]) == (72, "id", 9)
+    code, _, err = kernelmap("train", "mechanics", "--data-file", tmp_path / "none.h5", "--out", tmp_path / "other")
+    assert code == 2
+    assert "none.h5" in err
 
 
 def test_figure(few, tmp_path):

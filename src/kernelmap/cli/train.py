@@ -12,6 +12,7 @@ from kernelmap.cli.options import Flat, use_threads
 from kernelmap.errors import InputError
 from kernelmap.maps import MAPS, MapName, MapOptions
 from kernelmap.problems.darcy import Task, darcy
+from kernelmap.problems.mechanics import Split, mechanics
 from kernelmap.problems.radial import Setting, Variant, radial
 from kernelmap.provenance import provenance
 from kernelmap.systems import SystemSet
@@ -87,10 +88,29 @@ class Darcy(Training):
         return train, train.about, None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Mechanics(Training):
+    """Hyperelastic specimens under body forces.
+
+    Attributes:
+        data_file: written by `kernelmap generate mechanics`.
+        split: id (all digits in training) or ood (nines for testing only).
+    """
+
+    data_file: Path
+    split: Split = "id"
+    d: int = 100
+
+    def data(self) -> tuple[SystemSet, dict[str, Any], int | None]:
+        train = mechanics(self.data_file, self.split).train
+        return train, train.about | {"split": self.split}, None
+
+
 def train(
     problem: Annotated[
         Annotated[Radial, subcommand("radial", prefix_name=False)]
-        | Annotated[Darcy, subcommand("darcy", prefix_name=False)],
+        | Annotated[Darcy, subcommand("darcy", prefix_name=False)]
+        | Annotated[Mechanics, subcommand("mechanics", prefix_name=False)],
         Flat,
     ],
 ) -> None:
