@@ -1,6 +1,6 @@
 """Hyperelastic specimens: the numbers of the shipped model `mechanics`, the error no linear map gets below, and tests.
 
-    python experiments/mechanics.py [prior|floor|test]
+    python experiments/mechanics.py [prior|floor|test|noise]
 
 Each part writes results/mechanics/PART.json; finished parts are made anew only when named. `prior` also writes the
 model; it looks at training specimens only.
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from parts import run_parts
 
@@ -19,6 +20,7 @@ from kernelmap.maps import ContextShape, MaterialPosteriorMap, MediumOptions, Me
 from kernelmap.metrics import operator_error
 from kernelmap.model import load_model, save_model, shipped_directory
 from kernelmap.problems.mechanics import Split, mnist
+from kernelmap.problems.mechanics.images import modulus
 from kernelmap.progress import progress
 from kernelmap.provenance import provenance
 from kernelmap.reproduce.linear_floor import linear_floor
@@ -113,7 +115,28 @@ def test() -> dict[str, Any]:
     return results
 
 
-PARTS: dict[str, Callable[[], dict[str, Any]]] = {"prior": prior, "floor": floor, "test": test}
+def noise() -> dict[str, Any]:
+    """Noise on the displacements of the first test specimen, 40 pairs: predictions, stiffnesses, and their bands."""
+    model, _ = load_model("mechanics")
+    assert isinstance(model, MaterialPosteriorMap)
+    specimens = specimens_of("id", 1)
+    systems, others = solved(specimens)
+    new = _pairs(others, 0)
+    truth = torch.from_numpy(np.log10(modulus(specimens.images[0]))).flatten()
+    results = {}
+    for level in (0.0, 0.01, 0.05, 0.2):
+        context = _pairs(systems.with_noise(level, seed=0), 0).select(torch.arange(40))
+        posterior = model.double().posterior(context)
+        away = posterior.hidden.values - truth
+        results[f"{level}"] = {
+            "operator_error_heldout": float(operator_error(posterior.respond(new.U), new.F, systems.x)),
+            "decades": float(away.abs().mean()),
+            "coverage95": float((away.abs() <= 1.96 * posterior.hidden.std).double().mean()),
+        }
+    return results
+
+
+PARTS: dict[str, Callable[[], dict[str, Any]]] = {"prior": prior, "floor": floor, "test": test, "noise": noise}
 
 if __name__ == "__main__":
     run_parts("mechanics.py", RESULTS, PARTS, seed=0)

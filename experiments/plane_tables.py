@@ -64,3 +64,16 @@ def mechanics_floor() -> str:
         for name, found in specimens.items()
     ]
     return markdown(["specimen", "linearised at rest", "least squares", "floor"], rows)
+
+
+def mechanics_noise() -> str:
+    rows = [
+        [
+            f"{float(level):.0%}",
+            f"{100 * found['operator_error_heldout']:.2f}",
+            f"{found['decades']:.3f}",
+            f"{100 * found['coverage95']:.0f}",
+        ]
+        for level, found in part("mechanics", "noise").items()
+    ]
+    return markdown(["noise", "u, held out", "modulus, decades", "in its 95 % band"], rows)

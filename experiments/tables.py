@@ -38,6 +38,7 @@ TABLES = {
     "claims": ("docs/paper.md", paper.claims),
     "mechanics": ("docs/mechanics.md", plane.mechanics),
     "mechanics-errors": ("docs/mechanics.md", plane.mechanics_errors),
+    "mechanics-noise": ("docs/mechanics.md", plane.mechanics_noise),
     "mechanics-floor": ("docs/mechanics.md", plane.mechanics_floor),
     "table4": ("docs/mechanics.md", lambda: paper.paper_table("table4")),
     "table4-curves": ("docs/mechanics.md", lambda: paper.learning_curves("table4")),

@@ -135,6 +135,18 @@ def test_fewer_pairs_tell_less():
     assert spreads[0] > spreads[1] > spreads[2]
 
 
+def test_noisy_pairs_tell_less_and_say_so():
+    c = stiffnesses(2)
+    context = pairs_of(c)
+    noise = random(*context.F.shape, seed=7) * context.F.ne(0) * context.F.square().mean().sqrt()
+    found = [model_of(context).posterior(dataclasses.replace(context, F=context.F + a * noise)) for a in (0, 0.05, 0.3)]
+    spreads = [posterior.spread.mean() for posterior in found]
+    assert spreads[0] < spreads[1] < spreads[2]
+    assert float(found[1].noise) == pytest.approx(0.05, rel=0.5)
+    for posterior in found:
+        assert ((posterior.theta - c.log()).abs() <= 1.96 * posterior.spread).double().mean() > 0.8
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -29,6 +29,7 @@ class MaterialPosteriorMap(BandedMap):
         Σ_j |u_j - s_j - A(c)⁻¹ M f_j|² / (σ |u_j|)² + (θ - m)ᵀ Σ⁻¹ (θ - m)  is least,      θ = log c
 
     where s_j is the response's part of second order in the load (`second_order`), first zero, then that of the c found.
+    To σ² the variance is then added of white noise as large as the misfit.
 
     All pairs tell about the same few unknowns, so that K carries over to loads unlike any that were seen. It takes any
     number of pairs in any order, any scale of loads and displacements, and any regular mesh. Values that are zero in
@@ -88,20 +89,26 @@ class MaterialPosteriorMap(BandedMap):
         if not (norms > 0).all():
             raise InputError(f"{int((norms == 0).sum())} displacements are zero everywhere; drop those pairs.")
         scale = ((uniform @ b).norm(dim=0) / norms).median().log() + float(self.prior.mean)
-        weights = (float(self.prior.noise) * norms) ** -2.0
-        linear = Problem(medium, b, u, weights, scale.expand(medium.count), precision)
-        fit = linear.solve()
-        curved, _ = _second_order(medium, fit, b, u, weights)
-        fit = replace(linear, u=u - curved).solve(fit.theta)
-        curved, second = _second_order(medium, fit, b, u, weights)
-        return *fit, second, ((fit.solution @ b + curved - u).norm(dim=0) / norms).mean()
+        noise = float(self.prior.noise) ** 2
+        problem = Problem(medium, b, u, 1 / (noise * norms**2), scale.expand(medium.count), precision)
+        fit = problem.solve()
+        curved, _ = _second_order(problem, fit)
+        # What is left over counts as errors of the single values, which add up to little unless the pairs are noisy.
+        noise += float(_left(problem, fit, curved)) ** 2 / len(u)
+        again = replace(problem, u=u - curved, w=1 / (noise * norms**2))
+        fit = again.solve(fit.theta)
+        curved, second = _second_order(replace(again, u=u), fit)
+        return *fit, second, _left(problem, fit, curved)
 
 
-def _second_order(
-    medium: Medium, fit: Fit, b: Float[Tensor, "free d"], u: Float[Tensor, "free d"], w: Float[Tensor, " d"]
-) -> tuple[Float[Tensor, "free d"], Float[Tensor, " 3"]]:
+def _second_order(problem: Problem, fit: Fit) -> tuple[Float[Tensor, "free d"], Float[Tensor, " 3"]]:
     """The part of second order of all responses, and its coefficients."""
-    linear = fit.solution @ b
-    terms = second_order(medium, fit.theta.exp(), fit.solution, linear)
-    second = coefficients(terms, u - linear, w)
+    linear = fit.solution @ problem.b
+    terms = second_order(problem.medium, fit.theta.exp(), fit.solution, linear)
+    second = coefficients(terms, problem.u - linear, problem.w)
     return (second[:, None, None] * terms).sum(dim=0), second
+
+
+def _left(problem: Problem, fit: Fit, curved: Float[Tensor, "free d"]) -> Float[Tensor, ""]:
+    """The error of the responses relative to their norms, averaged over pairs."""
+    return ((fit.solution @ problem.b + curved - problem.u).norm(dim=0) / problem.u.norm(dim=0)).mean()
