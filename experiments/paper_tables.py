@@ -42,7 +42,7 @@ def learning_curves(name: str) -> str:
     for row, record in records(PAPER, PAPER_TABLES[name].rows.values()).items():
         if "curve" in record:
             curve = record["curve"]
-            points = [curve[round(share * (len(curve) - 1))] for share in shares]
+            points = [min(curve, key=lambda at: abs(at[0] - share * curve[-1][0])) for share in shares]
             rows.append([f"`{row}`", f"{curve[-1][0]}", *(f"{100 * point[2]:.1f}" for point in points)])
     return markdown(["row", "epochs", *(f"at {share:.0%}" for share in shares)], rows)
 

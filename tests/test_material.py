@@ -7,7 +7,7 @@ import torch
 
 from kernelmap.context import Context
 from kernelmap.errors import InputError
-from kernelmap.grids import Grid, rectangle
+from kernelmap.grids import Grid, mesh, rectangle
 from kernelmap.maps import ContextShape, MaterialPosteriorMap, MediumOptions
 from kernelmap.maps.medium import Medium, cell_modes
 from kernelmap.maps.medium_fit import Problem
@@ -160,6 +160,12 @@ def test_bad_input(change, message):
     context = pairs_of(stiffnesses(2), d=3)
     with pytest.raises(InputError, match=message):
         model_of(context).posterior(change(context))
+
+
+def test_centres_of_cells_that_are_not_square():
+    grid = mesh(torch.linspace(0, 1, 5), torch.linspace(0, 1, 9)).with_components(2)
+    medium = Medium.of(grid, interior(grid.with_components(1)).repeat(2).nonzero()[:, 0], 0.3)
+    torch.testing.assert_close(medium.centres.amax(dim=0), torch.tensor([0.875, 0.9375]).double())
 
 
 def test_needs_two_components():

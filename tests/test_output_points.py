@@ -74,6 +74,9 @@ def test_the_loss_at_chosen_points():
     losses = torch.stack([few(context.U, context.F, seed) for seed in range(200)])
     assert losses[0].ne(losses[1]).all()
     assert torch.equal(few(context.U, context.F, 1), losses[1])
+    held = context.F * (torch.arange(2 * n) % n > 0)[:, None]
+    one = ContextObjective(model, context.y, context.x, 1)
+    assert all(torch.isfinite(one(context.U, held, seed)).all() for seed in range(30))
     torch.testing.assert_close(losses.mean(dim=0), whole, rtol=0.1, atol=0)
     torch.testing.assert_close(few.eval()(context.U, context.F, 1), whole)
 
@@ -91,16 +94,23 @@ def test_training_at_a_few_points(tmp_path):
     assert progress.best_loss < 1.5
 
 
-@pytest.mark.parametrize("points", [1, 10_000])
+@pytest.mark.parametrize("points", [0, 10_000])
 def test_impossible_numbers_of_points_are_refused(points, tmp_path):
     recipe = Recipe(epochs=1, points=points, random_draws=True, validation_systems=2)
-    with pytest.raises(InputError, match="from 2 to all"):
+    with pytest.raises(InputError, match="from 1 to all"):
         train("nao", MapOptions(dk=3), square_systems(), 4, recipe, tmp_path, about={})
 
 
-def test_a_posterior_is_trained_at_all_points(tmp_path):
+@pytest.mark.parametrize("name", ["discrete-nao", "afno", "local-posterior"])
+def test_maps_that_are_trained_at_all_points_say_so(name, tmp_path):
+    recipe = Recipe(epochs=1, points=5, precision="float64")
+    with pytest.raises(InputError, match=f"the {name} map is trained at all output points; leave out --points"):
+        train(name, MapOptions(), square_systems(), 4, recipe, tmp_path / "out", about={})
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_output_point_cannot_be_chosen_from(tmp_path):
     context = radial_context(batch=(6,), shared=False)
     data = SystemSet(tuple("abcdef"), context.U.mT, context.F.mT, context.y, context.x, about={})
-    recipe = Recipe(epochs=1, points=5, precision="float64")
-    with pytest.raises(InputError, match="--points"):
-        train("posterior", MapOptions(), data, 4, recipe, tmp_path, about={})
+    with pytest.raises(InputError, match="there is one output point; leave out --points"):
+        train("nao", MapOptions(), data, 4, Recipe(epochs=1, points=5), tmp_path, about={})

@@ -71,7 +71,10 @@ def test_forces_are_quadratic():
 def test_coefficients_are_found(scale):
     terms, w = scale * random(3, 50, 2), torch.tensor([1.0, 4.0]).double()
     alpha = torch.tensor([1.0, -2.0, 0.5]).double()
-    assert relative_difference(coefficients(terms, (alpha[:, None, None] * terms).sum(dim=0), w), alpha) < 1e-8
+    found, covariance = coefficients(terms, (alpha[:, None, None] * terms).sum(dim=0), w)
+    assert relative_difference(found, alpha) < 1e-8
+    A = (terms * w.sqrt()).flatten(1)
+    assert relative_difference(covariance, torch.linalg.inv(A @ A.mT)) < 1e-8
 
 
 def solved(d: int, seed: int, amplitude: float) -> Context:
@@ -98,6 +101,27 @@ def test_predictions_of_large_loads_are_better_than_the_kernels():
     assert relative_difference(posterior.second, NEO_HOOKEAN) < 0.2
     moves = other.F != 0
     assert ((mean - other.F).abs() <= 1.96 * variance.sqrt())[moves].double().mean() > 0.85
+
+
+def test_bands_grow_for_loads_larger_than_those_seen():
+    context = solved(20, 0, 0.15)
+    posterior = MaterialPosteriorMap(ContextShape.of(context), MediumOptions()).double().posterior(context)
+    for amplitude in (0.15, 0.5, 0.7):
+        other = solved(10, 1, amplitude)
+        mean, variance = posterior.predict(other.U)
+        inside = (mean - other.F).abs() <= 1.96 * variance.sqrt()
+        assert inside[other.F != 0].double().mean() > 0.9
+
+
+def test_coefficients_that_small_noisy_loads_leave_open_widen_the_band():
+    context, other = solved(20, 0, 0.005), solved(10, 1, 0.5)
+    noise = 0.02 * context.F.square().mean().sqrt() * random(*context.F.shape, seed=5) * context.F.ne(0)
+    noisy = Context(context.U, context.F + noise, GRID, GRID)
+    mean, variance = (
+        MaterialPosteriorMap(ContextShape.of(context), MediumOptions()).double().posterior(noisy).predict(other.U)
+    )
+    inside = (mean - other.F).abs() <= 1.96 * variance.sqrt()
+    assert inside[other.F != 0].double().mean() > 0.9
 
 
 def test_a_batch_responds_as_its_systems_do():

@@ -55,8 +55,9 @@ def cautions_of(
         _unexplained(noise),
         _dark(context, diagnosis.dark),
         _short(context, trained.y),
-        _other_mesh(context, trained),
     ]
+    if posterior.hidden is None:
+        found.append(_other_mesh(context, trained))
     if check is not None:
         found += [_far_out(check), _classical(check, noise)]
     return tuple(caution for caution in found if caution is not None)
@@ -139,10 +140,11 @@ def _short(context: Context, domain: Domain) -> Caution | None:
 
 def _other_mesh(context: Context, trained: ContextShape) -> Caution | None:
     """On a line the features are functions of position; on a plane, bonds belong to steps of the mesh."""
-    if context.y.dim == 1 or context.y.size == trained.N:
+    nodes = trained.N // trained.y.components
+    if context.y.dim == 1 or len(context.y.points) == nodes:
         return None
     return Caution(
-        f"The mesh has {context.y.size} nodes, the model was trained on {trained.N}.",
+        f"The mesh has {len(context.y.points)} nodes, the model was trained on {nodes}.",
         "The strengths of bonds are taken to be the same, step by step, on any mesh; training has not shown it.",
         "Look at the error on pairs kept back; where it is large, train a model on this mesh.",
     )

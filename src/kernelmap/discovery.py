@@ -79,7 +79,7 @@ class Discovery:
             if self.hidden is not None:
                 for part in ("points", "values", "std"):
                     file[f"hidden/{part}"] = getattr(self.hidden, part).numpy()
-                file["hidden"].attrs["name"] = self.hidden.name
+                file["hidden"].attrs.update({"name": self.hidden.name, **self.hidden.constants})
             for name, value in self.summary().items():
                 if value is not None:
                     file.attrs[name] = value

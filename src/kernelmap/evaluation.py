@@ -10,7 +10,7 @@ from torch import Tensor
 from kernelmap.context import Context
 from kernelmap.grids import Grid
 from kernelmap.kernel import Kernel
-from kernelmap.maps import BandedMap, KernelMap
+from kernelmap.maps import BandedMap, KernelMap, KernelPosterior
 from kernelmap.metrics import coverage, exploration_measure, kernel_error, operator_error
 from kernelmap.progress import progress
 from kernelmap.systems import SystemSet, strided_draws
@@ -19,17 +19,14 @@ CHUNK = 16
 
 
 class Estimated(NamedTuple):
-    """Kernels of a batch of contexts, where there is one their standard deviation, and the responses they predict.
-
-    These are the kernels applied to the inputs, unless the map knows more of them.
-    """
+    """Kernels of a batch of contexts and, where there are such, their standard deviation and the posterior."""
 
     kernel: Kernel
     std: Tensor | None
-    more: Callable[[Tensor], Tensor] | None = None
+    posterior: KernelPosterior | None = None
 
     def respond(self, U: Float[Tensor, "*#b N n"]) -> Float[Tensor, "*b M n"]:
-        return (self.more or self.kernel.apply)(U)
+        return self.kernel.apply(U) if self.posterior is None else self.posterior.respond(U)
 
 
 class Focus(NamedTuple):
@@ -49,12 +46,14 @@ def evaluate(
 
 
 @torch.no_grad()
-def estimate(model: KernelMap, context: Context) -> Estimated:
+def estimate(model: KernelMap, context: Context, band: bool = True) -> Estimated:
+    """The map's kernels; without a band where none is wanted, which may take long to find."""
     if not isinstance(model, BandedMap):
         return Estimated(model(context), None)
     model.check_context(context)
     posterior = model.posterior(context.to(torch.float64))
-    return Estimated(Kernel(posterior.kernel, context.y, context.x), model.standard_deviation(posterior))
+    std = model.standard_deviation(posterior) if band else None
+    return Estimated(Kernel(posterior.kernel, context.y, context.x), std, posterior)
 
 
 def errors(

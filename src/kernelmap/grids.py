@@ -54,6 +54,9 @@ class Grid:
     def with_components(self, components: int) -> "Grid":
         return replace(self, components=components)
 
+    def has_points_of(self, other: "Grid") -> bool:
+        return self.points is other.points or torch.equal(self.points, other.points)
+
     def sample(self, chosen: Int[Tensor, " m"]) -> "Grid":
         """Some of the points, with weights that keep integrals the same on average over random choices."""
         scale = len(self.points) / len(chosen)

@@ -14,11 +14,15 @@ def operator_error(
 
     With a single output point (M = 1) the pairs *are* the locations x, and the norm is over them.
     """
-    weights = x.value_weights.to(measured)[:, None]
-    axes = (-2, -1) if x.is_point else (-2,)
-    squares = [(weights * values.square()).sum(dim=axes) for values in (predicted - measured, measured)]
-    ratio = (squares[0] / squares[1]).sqrt()
-    return ratio if x.is_point else ratio.mean(dim=-1)
+    squares = [squared_norm(values, x) for values in (predicted - measured, measured)]
+    if x.is_point:
+        return (squares[0].sum(dim=-1) / squares[1].sum(dim=-1)).sqrt()
+    return (squares[0] / squares[1]).sqrt().mean(dim=-1)
+
+
+def squared_norm(f: Float[Tensor, "*#b M d"], x: Grid) -> Float[Tensor, "*#b d"]:
+    """∫ f² over x, for every pair."""
+    return (x.value_weights.to(f)[:, None] * f.square()).sum(dim=-2)
 
 
 def exploration_measure(u: Float[Tensor, "*#b P N"], y: Grid) -> Float[Tensor, "*#b N"]:

@@ -57,8 +57,11 @@ def write_results(discovery: Discovery, out: Path, json: Path | None) -> None:
 
 def as_json(discovery: Discovery) -> dict[str, Any]:
     kernel, std = discovery.kernel.values, discovery.std
-    arrays = {"y": discovery.kernel.y.points.tolist(), "kernel": kernel.tolist(), "std": std.tolist()}
+    arrays: dict[str, Any] = {"y": discovery.kernel.y.points.tolist(), "kernel": kernel.tolist(), "std": std.tolist()}
     arrays["classical"] = discovery.classical.kernel.values.tolist()
+    if (hidden := discovery.hidden) is not None:
+        field = {name: getattr(hidden, name).tolist() for name in ("points", "values", "std")}
+        arrays["hidden"] = {"name": hidden.name, **hidden.constants, **field}
     return discovery.summary() | {"cautions": [vars(c) for c in discovery.cautions]} | arrays | discovery.about
 
 

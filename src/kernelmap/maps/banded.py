@@ -9,21 +9,25 @@ from torch import Tensor
 
 from kernelmap.context import Context
 from kernelmap.errors import InputError
+from kernelmap.kernel import Kernel
 from kernelmap.maps.base import KernelMap
 
 
 @dataclass(frozen=True)
 class HiddenField:
-    """A field of the medium, such as its stiffness, from which all of a kernel follows."""
+    """A field of the medium, such as its stiffness, from which a kernel follows, and further constants of its law."""
 
     name: str
     points: Float[Tensor, "n dim"]
     values: Float[Tensor, " n"]
     std: Float[Tensor, " n"]
+    constants: dict[str, float]
 
 
 class KernelPosterior(ABC):
     """What is known of a kernel after the pairs were seen."""
+
+    context: Context
 
     @property
     @abstractmethod
@@ -49,6 +53,10 @@ class KernelPosterior(ABC):
     def hidden(self) -> HiddenField | None:
         """The field that the kernel of one system comes from, where there is one."""
         return None
+
+    def respond(self, U: Float[Tensor, "*#b N n"]) -> Float[Tensor, "*b M n"]:
+        """Responses to new inputs: the kernel applied to them, unless more is known."""
+        return Kernel(self.kernel, self.context.y, self.context.x).apply(U)
 
     @abstractmethod
     def predict(self, U: Float[Tensor, "*b N n"]) -> tuple[Float[Tensor, "*b M n"], Float[Tensor, "*b M n"]]:

@@ -50,6 +50,9 @@ class KernelMap(nn.Module):
 
     Options: ClassVar[type] = MapOptions
 
+    at_any_point: ClassVar[bool] = False
+    """Whether the kernel is a function of its output point."""
+
     u_mean: Tensor
     u_std: Tensor
     f_mean: Tensor
@@ -65,8 +68,10 @@ class KernelMap(nn.Module):
         raise NotImplementedError
 
     def kernel_at(self, context: Context, x: Grid) -> Kernel:
-        """At other output points than the context's."""
-        raise InputError("this map has a kernel at the context's own output points only; NAO takes any.")
+        """At the output points x, which for most maps can only be the context's."""
+        if not x.has_points_of(context.x):
+            raise InputError("this map has a kernel at the context's own output points only; NAO takes any.")
+        return self.kernel(context)
 
     def check_pairs(self, d: int) -> None:
         if d != self.shape.d:
@@ -84,11 +89,10 @@ class KernelMap(nn.Module):
     def forward(self, context: Context, x: Grid | None = None) -> Kernel:
         """The kernel, at the output points x; the context's own by default."""
         self.check_context(context)
+        if x is not None:
+            self.shape.x.check_places(x, "x")
         context = context.to(self.u_std.dtype)
-        if x is None:
-            return self.kernel(context).expand(context.batch_shape)
-        self.shape.x.check(x, "x")
-        return self.kernel_at(context, x).expand(context.batch_shape)
+        return self.kernel_at(context, context.x if x is None else x).expand(context.batch_shape)
 
     def standardise(self, u: Tensor, f: Tensor) -> None:
         """Take mean and standard deviation of all u-tokens and all f-tokens from training data."""

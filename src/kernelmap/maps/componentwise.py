@@ -32,8 +32,7 @@ class Componentwise(KernelMap):
             part.standardise(u, values)
 
     def kernel(self, context: Context) -> Kernel:
-        contexts = self.contexts(context)
-        return self.joined([part.kernel(each) for part, each in zip(self.maps, contexts, strict=True)], context.x)
+        return self.kernel_at(context, context.x)
 
     def kernel_at(self, context: Context, x: Grid) -> Kernel:
         places = x.with_components(1)

@@ -19,6 +19,7 @@ class DiscreteNAO(NAO):
 
     default_normaliser: ClassVar[Normaliser] = "tokens"
     tied_to_grid: ClassVar[bool] = True
+    at_any_point: ClassVar[bool] = False
 
     def build_mixer(self) -> None:
         n = self.shape.N + self.shape.M
@@ -45,7 +46,7 @@ class DiscreteNAO(NAO):
         return self.matrix
 
     def kernel_at(self, context: Context, x: Grid) -> Kernel:
-        if x is not context.x:
+        if not x.has_points_of(context.x):
             raise InputError("a Discrete-NAO has a kernel at the output points of its matrix only; use NAO.")
         kernel = super().kernel_at(context, x)
         constant = (self.unit * self.bias)[:, None]

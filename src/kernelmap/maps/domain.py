@@ -54,7 +54,15 @@ class Domain:
         return grid.value_weights * self.jacobian
 
     def check(self, grid: Grid, name: str) -> None:
-        if grid.components != self.components or grid.dim != len(self.low) or grid.is_point != self.is_point:
+        """A grid of tokens: a point where training had a point, and many where it had many."""
+        self._check(grid, name, grid.is_point == self.is_point)
+
+    def check_places(self, grid: Grid, name: str) -> None:
+        """Points at which a kernel is wanted: any number of them."""
+        self._check(grid, name, True)
+
+    def _check(self, grid: Grid, name: str, as_many: bool) -> None:
+        if grid.components != self.components or grid.dim != len(self.low) or not as_many:
             raise InputError(
                 f"the model takes {_describe(self.components, len(self.low), self.is_point)} on the grid {name}, "
                 f"got {_describe(grid.components, grid.dim, grid.is_point)}."

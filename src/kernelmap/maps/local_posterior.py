@@ -1,6 +1,7 @@
 """What is known of a local kernel after the pairs were seen: a Gaussian for the bonds of each node."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Float
@@ -42,7 +43,7 @@ class LocalPosterior(KernelPosterior):
         free, common = self.cells.mean[0].split([len(self.mean), 1], dim=-1)
         return self.scale * (self.mean * (1 + common) + free)
 
-    @property
+    @cached_property
     def kernel(self) -> Float[Tensor, "*b M N"]:
         """Posterior mean."""
         return self.lattice.rows_of(self.strengths, self.reach) / self._weights

@@ -32,8 +32,8 @@ class MaterialPosteriorMap(BandedMap):
     To σ² the variance is then added of white noise as large as the misfit.
 
     All pairs tell about the same few unknowns, so that K carries over to loads unlike any that were seen. It takes any
-    number of pairs in any order, any scale of loads and displacements, and any regular mesh. Values that are zero in
-    all pairs are held.
+    number of pairs in any order, any scale of loads and displacements, and any regular mesh of its domain. Values that
+    are zero in all pairs are held.
     """
 
     Options = MediumOptions
@@ -71,10 +71,8 @@ class MaterialPosteriorMap(BandedMap):
         u = context.F[..., free, :].expand(*batch, -1, -1).reshape(len(b), len(free), -1)
         uniform = solutions(medium, torch.zeros(medium.count, dtype=torch.float64))
         fits = [self._fit(medium, precision, uniform, *pair) for pair in zip(b, u, strict=True)]
-        theta, G, hessian, second, residual = (
-            torch.stack(parts).reshape((*batch, *parts[0].shape)) for parts in zip(*fits, strict=True)
-        )
-        return MediumPosterior(medium, theta, G, hessian, precision, second, residual, context)
+        stacked = [torch.stack(parts).reshape((*batch, *parts[0].shape)) for parts in zip(*fits, strict=True)]
+        return MediumPosterior(medium, precision, context, *stacked)
 
     def _fit(
         self,
@@ -84,7 +82,7 @@ class MaterialPosteriorMap(BandedMap):
         b: Float[Tensor, "free d"],
         u: Float[Tensor, "free d"],
     ) -> tuple[Tensor, ...]:
-        """θ, G and the Hessian of a `Fit`; the coefficients of second order; the relative error that is left."""
+        """The fields of a `MediumPosterior` that belong to one system."""
         norms = u.norm(dim=0)
         if not (norms > 0).all():
             raise InputError(f"{int((norms == 0).sum())} displacements are zero everywhere; drop those pairs.")
@@ -92,21 +90,23 @@ class MaterialPosteriorMap(BandedMap):
         noise = float(self.prior.noise) ** 2
         problem = Problem(medium, b, u, 1 / (noise * norms**2), scale.expand(medium.count), precision)
         fit = problem.solve()
-        curved, _ = _second_order(problem, fit)
+        curved, *_ = _second_order(problem, fit)
         # What is left over counts as errors of the single values, which add up to little unless the pairs are noisy.
         noise += float(_left(problem, fit, curved)) ** 2 / len(u)
         again = replace(problem, u=u - curved, w=1 / (noise * norms**2))
         fit = again.solve(fit.theta)
-        curved, second = _second_order(replace(again, u=u), fit)
-        return *fit, second, _left(problem, fit, curved)
+        curved, *second = _second_order(replace(again, u=u), fit)
+        return *fit, *second, _left(problem, fit, curved), (fit.solution @ b).norm(dim=0).mean()
 
 
-def _second_order(problem: Problem, fit: Fit) -> tuple[Float[Tensor, "free d"], Float[Tensor, " 3"]]:
-    """The part of second order of all responses, and its coefficients."""
+def _second_order(
+    problem: Problem, fit: Fit
+) -> tuple[Float[Tensor, "free d"], Float[Tensor, " 3"], Float[Tensor, "3 3"]]:
+    """The part of second order of all responses, its coefficients and their covariance."""
     linear = fit.solution @ problem.b
     terms = second_order(problem.medium, fit.theta.exp(), fit.solution, linear)
-    second = coefficients(terms, problem.u - linear, problem.w)
-    return (second[:, None, None] * terms).sum(dim=0), second
+    second, covariance = coefficients(terms, problem.u - linear, problem.w)
+    return (second[:, None, None] * terms).sum(dim=0), second, covariance
 
 
 def _left(problem: Problem, fit: Fit, curved: Float[Tensor, "free d"]) -> Float[Tensor, ""]:

@@ -29,7 +29,7 @@ class Medium:
     places: Int[Tensor, "8 cells"]
     modes: Float[Tensor, "5 8"]
     slopes: Float[Tensor, "4 2 4"]
-    area: float
+    steps: tuple[float, float]
 
     @classmethod
     def of(cls, grid: Grid, free: Int[Tensor, " free"], poisson: float) -> "Medium":
@@ -46,17 +46,27 @@ class Medium:
         places = torch.stack([place[corner + start] for start in (0, len(grid.points)) for corner in corners])
         cells = (shape[0] - 1, shape[1] - 1)
         mass, modes = torch.block_diag(mass, mass)[free], cell_modes(steps, poisson)
-        return cls(cells, free, mass, places, modes, cell_slopes(steps), steps[0] * steps[1])
+        return cls(cells, free, mass, places, modes, cell_slopes(steps), (steps[0], steps[1]))
 
     @property
     def count(self) -> int:
         return self.cells[0] * self.cells[1]
 
     @property
+    def area(self) -> float:
+        """Of a cell."""
+        return self.steps[0] * self.steps[1]
+
+    @property
+    def longest(self) -> float:
+        """The longer side."""
+        return max(n * step for n, step in zip(self.cells, self.steps, strict=True))
+
+    @property
     def centres(self) -> Float[Tensor, "cells 2"]:
         """Of the cells, in units of the longer side."""
         places = torch.cartesian_prod(*[torch.arange(n, dtype=torch.float64) + 0.5 for n in self.cells])
-        return places / max(self.cells)
+        return places * places.new_tensor(self.steps) / self.longest
 
     def stiffness(self, c: Float[Tensor, " cells"]) -> Float[Tensor, "free free"]:
         """A(c)."""

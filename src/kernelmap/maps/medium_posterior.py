@@ -11,7 +11,7 @@ from torch import Tensor
 from kernelmap.context import Context
 from kernelmap.maps.banded import HiddenField, KernelPosterior
 from kernelmap.maps.medium import Medium
-from kernelmap.maps.second_order import TERMS, second_order
+from kernelmap.maps.second_order import second_order
 
 SAMPLES = 12
 """Media drawn for the spread of kernels and responses."""
@@ -22,20 +22,23 @@ class MediumPosterior(KernelPosterior):
     """θ = log c ~ N(theta, hessian⁻¹), by the curvature at its most probable value, and G = A(c)⁻¹ there.
 
     The kernel is K = G M / w on the free values: the responses to small loads. `second` are the coefficients of what
-    larger ones add to them, `residual` is the relative error of the responses that are known. The batch *b is that of
-    the context.
+    larger ones add to them. `residual` is the relative error of the known responses, and `typical` the norm of their
+    linear part: for larger ones the error, which is of third order, grows as its square. The batch *b is that of the
+    context.
     """
 
     medium: Medium
+    prior_precision: Float[Tensor, "cells cells"]
+    context: Context
     theta: Float[Tensor, "*b cells"]
     solution: Float[Tensor, "*b free free"]
     hessian: Float[Tensor, "*b cells cells"]
-    prior_precision: Float[Tensor, "cells cells"]
     second: Float[Tensor, "*b 3"]
+    second_covariance: Float[Tensor, "*b 3 3"]
     residual: Float[Tensor, "*b"]
-    context: Context
+    typical: Float[Tensor, "*b"]
 
-    @property
+    @cached_property
     def kernel(self) -> Float[Tensor, "*b M N"]:
         """At the most probable stiffnesses."""
         return self._kernel(self.solution)
@@ -67,11 +70,11 @@ class MediumPosterior(KernelPosterior):
     @property
     def hidden(self) -> HiddenField:
         """The stiffness of the cells of one system."""
-        points = self.context.x.points
-        low, extent = points.amin(dim=0), points.amax(dim=0) - points.amin(dim=0)
-        share = self.medium.centres * max(self.medium.cells) / torch.tensor(self.medium.cells)
+        corner = self.context.x.points.amin(dim=0)
         theta, spread = (values.reshape(self.medium.count) / math.log(10) for values in (self.theta, self.spread))
-        return HiddenField("log₁₀ of Young's modulus", low + extent * share, theta, spread)
+        constants = {f"second_order_{k + 1}": float(alpha) for k, alpha in enumerate(self.second.flatten())}
+        places = corner + self.medium.longest * self.medium.centres
+        return HiddenField("log₁₀ of Young's modulus", places, theta, spread, constants)
 
     @property
     def stiffness_share(self) -> Float[Tensor, "*b cells"]:
@@ -93,25 +96,34 @@ class MediumPosterior(KernelPosterior):
         return (squares / SAMPLES).sqrt()
 
     def predict(self, U: Float[Tensor, "*b N n"]) -> tuple[Float[Tensor, "*b M n"], Float[Tensor, "*b M n"]]:
-        """Mean and variance of the responses to new loads; the error is as large as that of the known responses."""
+        """Mean and variance of the responses to new loads; larger ones have larger errors than those that are known."""
         b = self.medium.mass @ U
         linear = self.solution @ b
+        terms = self._second_order(linear)
         spread = sum((G @ b - linear).square() for G in self._drawn) / SAMPLES
-        error = self.residual[..., None, None].square() * linear.square().mean(dim=-2, keepdim=True)
-        return self.respond(U), self._on_all(spread + error)
+        spread = spread + torch.einsum("...kfn,...kl,...lfn->...fn", terms, self.second_covariance, terms)
+        growth = (linear.norm(dim=-2, keepdim=True) / self.typical[..., None, None]).square().clamp(min=1)
+        error = (self.residual[..., None, None] * growth).square() * linear.square().mean(dim=-2, keepdim=True)
+        return self._on_all(self._sum(linear, terms)), self._on_all(spread + error)
 
     def respond(self, U: Float[Tensor, "*#b N n"]) -> Float[Tensor, "*b M n"]:
         """The responses to new loads, to second order."""
         linear = self.solution @ (self.medium.mass @ U)
+        return self._on_all(self._sum(linear, self._second_order(linear)))
+
+    def _sum(self, linear: Float[Tensor, "*b free n"], terms: Float[Tensor, "*b 3 free n"]) -> Tensor:
+        return linear + (self.second[..., None, None] * terms).sum(dim=-3)
+
+    def _second_order(self, linear: Float[Tensor, "*b free n"]) -> Float[Tensor, "*b 3 free n"]:
+        """What the three terms add to linear responses."""
         systems = zip(
             self.stiffness.reshape(-1, self.medium.count),
             self.solution.reshape(-1, *self.solution.shape[-2:]),
             linear.reshape(-1, *linear.shape[-2:]),
-            self.second.reshape(-1, TERMS, 1, 1),
             strict=True,
         )
-        more = [(alpha * second_order(self.medium, c, G, v)).sum(dim=0) for c, G, v, alpha in systems]
-        return self._on_all(linear + torch.stack(more).reshape(linear.shape))
+        terms = torch.stack([second_order(self.medium, c, G, v) for c, G, v in systems])
+        return terms.reshape(*linear.shape[:-2], *terms.shape[1:])
 
     @cached_property
     def _drawn(self) -> list[Float[Tensor, "*b free free"]]:

@@ -1,6 +1,7 @@
 """What is known of a kernel after the pairs were seen: a mixture of Gaussians, and how it predicts."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -54,7 +55,7 @@ class Posterior(KernelPosterior):
     power: Float[Tensor, "*#b 1"]
     context: Context
 
-    @property
+    @cached_property
     def kernel(self) -> Float[Tensor, "*#b N"]:
         """Posterior mean."""
         return (self.share[..., None] * self.cells.mean).sum(dim=0) @ self.phi.mT

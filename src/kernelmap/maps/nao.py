@@ -33,6 +33,7 @@ class NAO(KernelMap):
     default_normaliser: ClassVar[NormaliserName] = "continuous"
     uses_f: ClassVar[bool] = True
     tied_to_grid: ClassVar[bool] = False
+    at_any_point: ClassVar[bool] = True
 
     def __init__(self, shape: ContextShape, options: MapOptions) -> None:
         super().__init__(shape, options)

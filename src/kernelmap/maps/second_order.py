@@ -9,7 +9,8 @@ of second order, and
 
     u = v - Σ_k α_k G q_k(v) + O(b³) ,      q_k: the forces of the k-th term, quadratic in v
 
-for three numbers α of the material, which a single pair determines.
+for three numbers α, which the pairs determine. (One of them, α₁ = (λ + μ) / 2, follows from the elastic energy, because
+rotations cost nothing; it is found as the others are, and takes up some of what is of third order.)
 """
 
 import torch
@@ -17,8 +18,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kernelmap.maps.medium import Medium
-
-TERMS = 3
 
 
 def quadratic_forces(
@@ -49,12 +48,13 @@ def second_order(
 
 def coefficients(
     terms: Float[Tensor, "3 free d"], rest: Float[Tensor, "free d"], w: Float[Tensor, " d"]
-) -> Float[Tensor, " 3"]:
-    """α of Σ_j w_j |rest_j - Σ_k α_k terms_kj|² least."""
+) -> tuple[Float[Tensor, " 3"], Float[Tensor, "3 3"]]:
+    """α of Σ_j w_j |rest_j - Σ_k α_k terms_kj|² least, and their covariance if 1/w_j are the variances."""
     A, y = ((part * w.sqrt()).flatten(-2) for part in (terms, rest))
     scale = A.norm(dim=-1)
     A = A / scale[:, None]
-    return torch.linalg.lstsq(A @ A.mT, A @ y[:, None]).solution[:, 0] / scale
+    covariance = torch.linalg.pinv(A @ A.mT, hermitian=True)
+    return covariance @ (A @ y) / scale, covariance / (scale[:, None] * scale)
 
 
 def _with_pressure(P: Float[Tensor, "2 2 *p"], p: Float[Tensor, "*p"]) -> Float[Tensor, "2 2 *p"]:

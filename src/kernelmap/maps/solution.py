@@ -1,6 +1,7 @@
 """The solution posterior map: the Green's function of an operator that is local, by way of that operator."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Float, Int
@@ -33,7 +34,7 @@ class SolutionPosterior(KernelPosterior):
     free: Int[Tensor, " free"]
     context: Context
 
-    @property
+    @cached_property
     def kernel(self) -> Float[Tensor, "*b M N"]:
         """G on all nodes, per quadrature weight."""
         return self._on_all(self._on_all(self.solution).mT).mT / self._weights

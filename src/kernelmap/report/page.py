@@ -47,10 +47,10 @@ def render(discovery: Discovery, truth: Tensor | None = None) -> str:
 
 
 def _headline(discovery: Discovery) -> str:
-    pairs = f"{discovery.context.d} pairs"
+    found = f"{'A kernel' if discovery.hidden is None else 'A medium'} from {discovery.context.d} pairs"
     if discovery.heldout_error is None:
-        return f"A kernel from {pairs}, too few to keep some back and check it"
-    return f"A kernel from {pairs} that predicts unseen ones with {_percent(discovery.heldout_error)} error"
+        return f"{found}, too few to keep some back and check it"
+    return f"{found} that predicts unseen ones with {_percent(discovery.heldout_error)} error"
 
 
 def _key_numbers(discovery: Discovery) -> list[tuple[str, str]]:

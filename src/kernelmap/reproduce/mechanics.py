@@ -1,17 +1,14 @@
 """Errors on hyperelastic specimens: over all test specimens, for loads of the context and loads nobody has seen."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
-from kernelmap.context import Context
 from kernelmap.errors import InputError
-from kernelmap.evaluation import Estimated, errors
+from kernelmap.evaluation import errors, estimate
 from kernelmap.grids import rectangle
-from kernelmap.kernel import Kernel
-from kernelmap.maps import BandedMap, KernelMap, MediumPosterior
+from kernelmap.maps import KernelMap
 from kernelmap.problems.mechanics import ForceField, Split, mnist, respond
 from kernelmap.problems.mechanics.forces import HELD_OUT, TRAINING, evaluate
 from kernelmap.problems.mechanics.images import Specimens
@@ -28,26 +25,11 @@ def errors_on_mechanics(model: KernelMap, test: SystemSet, held_out: SystemSet, 
     Held-out loads are those that no training specimen has seen. There is no true kernel: the material is not linear.
     """
     model.check_pairs(d)
-    found = errors(estimator(model), test, d, held_out)
+    found = errors(lambda context: estimate(model, context, band=False), test, d, held_out)
     means = {key: sum(each[key] or 0 for each in found.values()) / len(found) for key in KEYS}
     nothing = {"kernel_error": None, "kernel_error_pooled": None}
     specimens = {name: {key: each[key] for key in KEYS} for name, each in found.items()}
     return {"parameters": model.parameter_count, "systems": {"test": means | nothing}, "specimens": specimens}
-
-
-def estimator(model: KernelMap) -> Callable[[Context], Estimated]:
-    """Kernels of contexts, without their error bars: there is no truth that they could be compared with."""
-
-    @torch.no_grad()
-    def of(context: Context) -> Estimated:
-        if not isinstance(model, BandedMap):
-            return Estimated(model(context), None)
-        model.check_context(context)
-        posterior = model.posterior(context)
-        kernel = Kernel(posterior.kernel, context.y, context.x)
-        return Estimated(kernel, None, posterior.respond if isinstance(posterior, MediumPosterior) else None)
-
-    return of
 
 
 def specimens_of(split: Split, count: int | None = None) -> Specimens:

@@ -16,7 +16,7 @@ from torch import nn
 
 from kernelmap.errors import InputError
 from kernelmap.files import atomic_path
-from kernelmap.maps import ContextShape, LocalOptions, MapName, MapOptions, PosteriorOptions
+from kernelmap.maps import MAPS, ContextShape, LocalOptions, MapName, MapOptions, PosteriorOptions
 from kernelmap.model import build, save_model
 from kernelmap.progress import console
 from kernelmap.systems import SystemSet
@@ -95,12 +95,13 @@ def train(
         raise InputError(f"the {name} map conditions in float64; train it with --precision float64.")
     if name in PREDICTIVE and (d < 2 or machine.devices * machine.nodes > 1):
         raise InputError(f"the {name} map trains on one process, for contexts of at least 2 pairs.")
+    if recipe.points is not None and (systems.x.is_point or not MAPS[name].at_any_point):
+        why = "there is one output point" if systems.x.is_point else f"the {name} map is trained at all output points"
+        raise InputError(f"{why}; leave out --points.")
     fabric = machine.fabric(recipe)
     if fabric.world_size > 1:
         fabric.launch()
     systems = systems.to(recipe.dtype)
-    if name in PREDICTIVE and recipe.points is not None:
-        raise InputError(f"the {name} map is trained at all output points; leave out --points.")
     kind = PREDICTIVE.get(name, ContextObjective)
     contexts = Contexts(systems, kind.pairs(d), recipe, draws)
     torch.manual_seed(recipe.seed)
