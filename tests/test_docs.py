@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 
 from kernelmap.cli.main import COMMANDS
+from kernelmap.reproduce.darcy_table import TABLE3
+from kernelmap.reproduce.mechanics_table import TABLE4
+from kernelmap.reproduce.radial import TABLE1, TABLE2
+from kernelmap.reproduce.run import records
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md"))]
@@ -42,3 +46,10 @@ def test_tables_are_those_of_the_results(page, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "experiments")
     tables = runpy.run_path(str(ROOT / "experiments" / "tables.py"))
     assert tables["filled"](page) == (ROOT / page).read_text()
+
+
+@pytest.mark.parametrize("table", [TABLE1, TABLE2, TABLE3, TABLE4], ids=["table1", "table2", "table3", "table4"])
+def test_records_were_made_as_their_rows_say(table):
+    made = records(ROOT / "experiments" / "results" / "paper", table.rows.values())
+    epochs = {name: record["recipe"]["epochs"] for name, record in made.items() if "recipe" in record}
+    assert epochs == {name: table.rows[name].epochs for name in epochs}

@@ -85,7 +85,7 @@ TABLE3 = PaperTable(
         block(20, 20, (161991, 89778), EPOCHS[20], {"g-to-p": (8.61, 8.33), "b-to-p": (10.84, 11.40)}),
         block(50, 40, (662163, 189234), EPOCHS[50], {"g-to-p": (3.28, 3.19), "b-to-p": (5.61, 5.28)}),
         Block(
-            "d = 20, dk = 20, pairs drawn anew in every epoch",
+            "d = 20, dk = 20, pairs drawn anew in every epoch, 200 epochs",
             (DarcyRow("discrete-nao", 20, 20, 200, 27, random_draws=True),),
         ),
     ),
