@@ -96,7 +96,7 @@ class MaterialPosteriorMap(BandedMap):
         again = replace(problem, u=u - curved, w=1 / (noise * norms**2))
         fit = again.solve(fit.theta)
         curved, *second = _second_order(replace(again, u=u), fit)
-        return *fit, *second, _left(problem, fit, curved), (fit.solution @ b).norm(dim=0).mean()
+        return *fit, *second, _left(problem, fit, curved), (fit.solution @ b).norm(dim=0).max()
 
 
 def _second_order(

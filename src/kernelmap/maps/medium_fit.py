@@ -42,7 +42,9 @@ class Problem:
         value = (self.w * (self.u - u).square()).sum() + away @ self.precision @ away
         return Point(theta, G, u, float(value))
 
-    def normal_equations(self, point: "Point") -> tuple[Float[Tensor, "cells cells"], Float[Tensor, " cells"]]:
+    def normal_equations(
+        self, point: "Point", dtype: torch.dtype = torch.float32
+    ) -> tuple[Float[Tensor, "cells cells"], Float[Tensor, " cells"]]:
         """Jᵀ W J + P and Jᵀ W r - P (θ - m), from ∂u_j/∂θ_p = -c_p G Σ_r φ_pr φ_prᵀ u_j without building J:
 
         (JᵀWJ)_pq = c_p c_q Σ_rs (φ_prᵀ G² φ_qs) Σ_j w_j (φ_prᵀ u_j) (φ_qsᵀ u_j)
@@ -51,9 +53,9 @@ class Problem:
         strains = medium.strains(point.u)
         adjoint = medium.strains(point.solution @ (self.w * (self.u - point.u)))
         slope = -c * (strains * adjoint).sum(dim=-1).reshape(-1, medium.count).sum(dim=0)
-        G = point.solution.float()
+        G = point.solution.to(dtype)
         through = medium.strains(medium.strains(G @ G).mT)
-        weighted = (strains * self.w.sqrt()).float()
+        weighted = (strains * self.w.sqrt()).to(dtype)
         products = (weighted @ weighted.mT).mul_(through).reshape(-1, medium.count, len(strains)).sum(dim=0)
         curvature = products.reshape(medium.count, -1, medium.count).sum(dim=1).to(c) * c[:, None] * c
         away = point.theta - self.mean
@@ -62,23 +64,22 @@ class Problem:
     def solve(self, start: Float[Tensor, " cells"] | None = None) -> Fit:
         """From a start, or the prior mean, downhill until a step hardly helps."""
         point, damping = self.at(self.mean if start is None else start), 1e-3
-        hessian, slope = self.normal_equations(point)
         for _ in range(STEPS):
-            new = self._downhill(point, hessian, slope, damping)
+            new = self._downhill(point, *self.normal_equations(point), damping)
             if new is None:
                 break
             gain = 1 - new[0].value / point.value
             point, damping = new[0], max(new[1] / 10, LEAST_DAMPING)
-            hessian, slope = self.normal_equations(point)
             if gain < ENOUGH:
                 break
-        return Fit(point.theta, point.solution, hessian)
+        # Steps may be rough, but where the pairs tell much the spread is lost in the rounding of single precision.
+        return Fit(point.theta, point.solution, self.normal_equations(point, torch.float64)[0])
 
     def _downhill(self, point: "Point", hessian: Tensor, slope: Tensor, damping: float) -> "tuple[Point, float] | None":
         while damping < MOST_DAMPING:
-            factor = torch.linalg.cholesky(hessian + damping * hessian.diagonal().diag())
+            factor, failed = torch.linalg.cholesky_ex(hessian + damping * hessian.diagonal().diag())
             step = torch.cholesky_solve(slope[:, None], factor)[:, 0]
-            if step.abs().max() < 20:
+            if not failed and step.abs().max() < 20:
                 new = self.at(point.theta + step)
                 if new.value < point.value:
                     return new, damping

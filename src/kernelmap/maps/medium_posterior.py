@@ -22,9 +22,9 @@ class MediumPosterior(KernelPosterior):
     """θ = log c ~ N(theta, hessian⁻¹), by the curvature at its most probable value, and G = A(c)⁻¹ there.
 
     The kernel is K = G M / w on the free values: the responses to small loads. `second` are the coefficients of what
-    larger ones add to them. `residual` is the relative error of the known responses, and `typical` the norm of their
-    linear part: for larger ones the error, which is of third order, grows as its square. The batch *b is that of the
-    context.
+    larger ones add to them. `residual` is the relative error of the known responses, and `largest` the norm of the
+    largest of their linear parts: beyond it the error, which is of third order, grows as its square. The batch *b is
+    that of the context.
     """
 
     medium: Medium
@@ -36,7 +36,7 @@ class MediumPosterior(KernelPosterior):
     second: Float[Tensor, "*b 3"]
     second_covariance: Float[Tensor, "*b 3 3"]
     residual: Float[Tensor, "*b"]
-    typical: Float[Tensor, "*b"]
+    largest: Float[Tensor, "*b"]
 
     @cached_property
     def kernel(self) -> Float[Tensor, "*b M N"]:
@@ -102,7 +102,7 @@ class MediumPosterior(KernelPosterior):
         terms = self._second_order(linear)
         spread = sum((G @ b - linear).square() for G in self._drawn) / SAMPLES
         spread = spread + torch.einsum("...kfn,...kl,...lfn->...fn", terms, self.second_covariance, terms)
-        growth = (linear.norm(dim=-2, keepdim=True) / self.typical[..., None, None]).square().clamp(min=1)
+        growth = (linear.norm(dim=-2, keepdim=True) / self.largest[..., None, None]).square().clamp(min=1)
         error = (self.residual[..., None, None] * growth).square() * linear.square().mean(dim=-2, keepdim=True)
         return self._on_all(self._sum(linear, terms)), self._on_all(spread + error)
 
