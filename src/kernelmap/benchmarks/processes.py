@@ -9,6 +9,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+LONG = 1.0
+"""Seconds over which short runs are repeated: fewer of them are hardly ever undisturbed."""
+
 
 def in_process(module: str, threads: int, *case: Any) -> dict[str, Any]:
     """What `python -m module CASE` prints, as JSON, with so many threads for torch, numpy and scipy alike."""
@@ -21,10 +24,6 @@ def in_process(module: str, threads: int, *case: Any) -> dict[str, Any]:
 def serve(measure: Callable[..., dict[str, Any]]) -> None:
     """The other side of `in_process`."""
     print(json.dumps(measure(*json.loads(sys.argv[1]))))
-
-
-LONG = 1.0
-"""Seconds over which short runs are repeated: fewer of them are hardly ever undisturbed."""
 
 
 def shortest(run: Callable[[], Any], repeats: int, clock: Callable[[], float] = time.perf_counter) -> float:

@@ -65,7 +65,7 @@ class Domain:
         if grid.components != self.components or grid.dim != len(self.low) or not as_many:
             raise InputError(
                 f"the model takes {_describe(self.components, len(self.low), self.is_point)} on the grid {name}, "
-                f"got {_describe(grid.components, grid.dim, grid.is_point)}."
+                f"got {_describe(grid.components, grid.dim, grid.is_point)}. `kernelmap models` names others."
             )
         if not self.is_point and not (self.coordinates(grid).abs() <= 1 + MARGIN).all():
             low, high = grid.points.amin(dim=0).tolist(), grid.points.amax(dim=0).tolist()

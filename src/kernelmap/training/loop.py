@@ -110,8 +110,7 @@ def train(
     model.standardise(systems.u, systems.f)
     if recipe.precondition:
         precondition(model, systems, contexts.training)
-    limits = {} if recipe.points is None else {"points": recipe.points}
-    objective = kind(model, systems.y.to(fabric.device), systems.x.to(fabric.device), **limits)
+    objective = kind(model, systems.y.to(fabric.device), systems.x.to(fabric.device), recipe.points)
     optimizers = recipe.optimizers(objective)
     run = {"map": name, "options": asdict(options), "d": d, "recipe": asdict(recipe), "data": systems.about}
     state_path, log_path = out / "state.safetensors", out / "log.jsonl"

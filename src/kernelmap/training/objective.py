@@ -21,14 +21,17 @@ class Objective(nn.Module):
     Attributes:
         targets: pairs of a draw beyond the context's own, to be predicted.
         variants: seeds that a validation averages over.
+        points: output points that a step of training compares, drawn anew; all if None.
     """
 
     targets: ClassVar[int] = 0
     variants: ClassVar[int] = 1
 
-    def __init__(self, model: KernelMap, y: Grid, x: Grid) -> None:
+    def __init__(self, model: KernelMap, y: Grid, x: Grid, points: int | None = None) -> None:
         super().__init__()
-        self.model, self.y, self.x = model, y, x
+        if points is not None and not 1 <= points <= len(x.points):
+            raise InputError(f"a step needs from 1 to all {len(x.points)} output points, got {points}.")
+        self.model, self.y, self.x, self.points = model, y, x, points
 
     @classmethod
     def pairs(cls, d: int) -> int:
@@ -40,16 +43,7 @@ class Objective(nn.Module):
 
 
 class ContextObjective(Objective):
-    """||K_hat U - F|| / ||F|| of every context; in training, at a random choice of `points` output points if given.
-
-    NAO then evaluates its functions of two points at that many rows only.
-    """
-
-    def __init__(self, model: KernelMap, y: Grid, x: Grid, points: int | None = None) -> None:
-        super().__init__(model, y, x)
-        if points is not None and not 1 <= points <= len(x.points):
-            raise InputError(f"a step needs from 1 to all {len(x.points)} output points, got {points}.")
-        self.points = points
+    """||K_hat U - F|| / ||F|| of every context. At few points, NAO evaluates its functions of two points there only."""
 
     def forward(self, U: Float[Tensor, "*bu N d"], F: Float[Tensor, "*bf M d"], seed: int) -> Float[Tensor, "*bf"]:
         context = Context._trusted(U, F, self.y, self.x)
