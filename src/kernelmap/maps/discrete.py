@@ -11,6 +11,7 @@ from kernelmap.errors import InputError
 from kernelmap.grids import Grid
 from kernelmap.kernel import Kernel
 from kernelmap.maps.base import Normaliser
+from kernelmap.maps.functions import integral
 from kernelmap.maps.nao import NAO
 
 
@@ -38,7 +39,7 @@ class DiscreteNAO(NAO):
         h: Float[Tensor, " n"],
         q: Float[Tensor, "*#b H n dk"],
     ) -> Float[Tensor, "*#b H M dk"]:
-        return self.matrix @ q
+        return integral(self.matrix, q)
 
     def rows(
         self, at: Float[Tensor, "m dx"], coordinates: tuple[Tensor, Tensor], h: Float[Tensor, " n"]

@@ -67,7 +67,7 @@ class GridFunction(nn.Module):
         rows = max(1, BLOCK // (len(z) * len(self.choices)))
 
         def part(x: Tensor, values: Tensor) -> Tensor:
-            return (self(x, z) @ values).unflatten(-2, (components, len(x)))
+            return integral(self(x, z), values).unflatten(-2, (components, len(x)))
 
         if len(x) <= rows:
             return part(x, values).flatten(-3, -2)
@@ -105,4 +105,9 @@ class LowRankFunction(nn.Module):
         self, x: Float[Tensor, "m dx"], z: Float[Tensor, "n dz"], values: Float[Tensor, "*#b outputs N k"]
     ) -> Float[Tensor, "*#b outputs M k"]:
         a, b = self.factors(x, z)
-        return a @ (b @ values)
+        return integral(a, integral(b, values))
+
+
+def integral(W: Float[Tensor, "H M N"], values: Float[Tensor, "*#b H N k"]) -> Float[Tensor, "*#b H M k"]:
+    """Σ_z W(x, z) v(z) as one product for the whole batch: `W @ values` makes a gradient of W for each member of it."""
+    return torch.einsum("hmn,...hnk->...hmk", W, values)

