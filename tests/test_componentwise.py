@@ -2,11 +2,14 @@
 
 import pytest
 import torch
+from torch.nn.functional import layer_norm
 
 from examples import vector_context
 from kernelmap.context import Context
 from kernelmap.grids import rectangle
 from kernelmap.maps import NAO, Componentwise, ContextShape, Domain, MapOptions
+from kernelmap.maps.functions import integral
+from kernelmap.maps.normaliser import WeightedNorm
 from kernelmap.metrics import relative_difference
 from kernelmap.model import build, load_model, save_model
 
@@ -75,3 +78,22 @@ def test_a_norm_of_functions_belongs_to_no_grid():
     places = [(i * 17 + j) + c * 289 for c in (0, 1) for i in range(0, 17, 2) for j in range(0, 17, 2)]
     there = model(fine).values[places][:, places]
     assert relative_difference(there, model(coarse).values) < 0.35
+
+
+def test_the_norm_and_its_gradient_follow_the_formula():
+    """Against torch's LayerNorm where all tokens weigh the same, and against finite differences where they do not."""
+    generator = torch.Generator().manual_seed(0)
+    X, w, b = (
+        torch.randn(*shape, generator=generator, dtype=torch.float64, requires_grad=True)
+        for shape in ((2, 3, 5, 4), (5, 4), (5, 4))
+    )
+    equal = torch.full((5,), 1 / 20, dtype=torch.float64)
+    torch.testing.assert_close(WeightedNorm.apply(X, w, b, equal), layer_norm(X, (5, 4), w, b))
+    share = torch.rand(5, generator=generator, dtype=torch.float64)
+    assert torch.autograd.gradcheck(lambda *arrays: WeightedNorm.apply(*arrays, share / share.sum() / 4), (X, w, b))
+
+
+def test_an_integral_is_the_product_for_every_member_of_a_batch():
+    generator = torch.Generator().manual_seed(0)
+    W, values = (torch.randn(*shape, generator=generator) for shape in ((2, 5, 7), (3, 4, 2, 7, 6)))
+    torch.testing.assert_close(integral(W, values), W @ values)

@@ -13,7 +13,7 @@ from kernelmap.reproduce.mechanics import errors_on_mechanics, specimens_of
 from kernelmap.reproduce.rows import LABELS, Block, PaperTable, Printed, Row, Training
 from kernelmap.training.recipe import Recipe
 
-EPOCHS, VALIDATION_SYSTEMS = 18, 18
+EPOCHS, VALIDATION_SYSTEMS = 16, 18
 POINTS = 53
 """Output points, a sixteenth of all, at which a step evaluates NAO's functions of two points."""
 POSTERIOR_SPECIMENS, FLOOR_SPECIMENS = 5, 3

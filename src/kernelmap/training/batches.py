@@ -66,16 +66,25 @@ class Contexts:
         return draws[order[:kept]], draws[order[kept:]]
 
     def epoch(self, epoch: int) -> Iterator[Tile]:
-        """All training contexts in random order."""
+        """All training contexts in random order, each tile with other draws than the one before.
+
+        A map that is shown one set of inputs for many steps forgets the others.
+        """
         generator = _generator(self.recipe.seed, epoch)
         draws = self.training[torch.randperm(len(self.training), generator=generator)]
         if self.recipe.random_draws:
             draws = random_draws(self.pairs, self.d, len(draws), generator)
-        count = len(self.seen)
-        systems_per_tile = min(count, self.recipe.batch)
-        for group in draws.split(max(1, self.recipe.batch // systems_per_tile)):
-            for systems in torch.randperm(count, generator=generator).split(systems_per_tile):
-                yield Tile(group, self.seen[systems], int(torch.randint(2**31, (), generator=generator)))
+        size = min(len(self.seen), self.recipe.batch)
+        groups = [
+            list(self._tiles(group, size, generator)) for group in draws.split(max(1, self.recipe.batch // size))
+        ]
+        for tiles in zip(*groups, strict=True):
+            yield from tiles
+
+    def _tiles(self, draws: Int[Tensor, "G d"], size: int, generator: torch.Generator) -> Iterator[Tile]:
+        """The same draws with all systems, `size` of them at a time."""
+        for systems in torch.randperm(len(self.seen), generator=generator).split(size):
+            yield Tile(draws, self.seen[systems], int(torch.randint(2**31, (), generator=generator)))
 
     def validation_tiles(self, variants: int) -> Iterator[Tile]:
         """All validation contexts, once for each variant of the objective."""

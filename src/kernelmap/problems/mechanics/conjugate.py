@@ -44,7 +44,7 @@ def conjugate_gradients(body: Body, rest: SuperLU, loads: Field, start: Field) -
     F = deformation(body, start)
     load = _free(body, loads)
     r = load - _free(body, internal_forces(body, F))
-    z = rest.solve(r.T).T
+    z = _preconditioned(rest, r)
     s = _State(np.arange(len(load)), _dot(r, z), _dot(r, z), load, np.zeros_like(load), r, z)
     for step in range(STEPS + 1):
         done = s.size <= TOLERANCE**2 * s.first
@@ -63,12 +63,17 @@ def conjugate_gradients(body: Body, rest: SuperLU, loads: Field, start: Field) -
         s.x = s.x + length[:, None] * s.d
         F += length[:, None, None] * H
         r = s.load - _free(body, internal_forces(body, F))
-        z = rest.solve(r.T).T
+        z = _preconditioned(rest, r)
         size = _dot(r, z)
         beta = np.maximum(0, (size - _dot(s.r, z)) / s.size)
         d = z + beta[:, None] * s.d
         s.r, s.size, s.d = r, size, np.where((_dot(r, d) > 0)[:, None], d, z)
     return u, converged
+
+
+def _preconditioned(rest: SuperLU, r: Free) -> Free:
+    """K₀⁻¹ r, to the precision of the factors."""
+    return rest.solve(r.T.astype(np.float32)).T.astype(float)
 
 
 def _free(body: Body, u: Field) -> Free:
