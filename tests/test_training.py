@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -165,6 +166,8 @@ def test_whole_systems_are_kept_for_validation():
     assert len(kept) == 3
     assert trained | kept == set(range(8))
     assert not trained & kept
+    # Systems do not fit one step here, and yet no two steps in a row have the same draws.
+    assert all(not torch.equal(a.draws, b.draws) for a, b in pairwise(contexts.epoch(0)))
     with pytest.raises(InputError, match="too few to keep 3"):
         Contexts(systems(3), 4, recipe, None)
 
