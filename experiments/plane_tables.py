@@ -5,6 +5,33 @@ from measured import RESULTS, markdown, part, read
 from kernelmap.reproduce.tables import MISSING
 
 
+def fields() -> str:
+    """What the shipped models of fields find: predictions for new inputs, and the medium behind the pairs."""
+    quiet, noisy = part("darcy", "test"), part("darcy", "noise")
+    flows = {
+        "`darcy`, 20 pairs": quiet["p-to-g 20 seed 1"],
+        "`darcy`, 20 pairs, 10 % noise": noisy["0.1 20"],
+    }
+    rows = [
+        [
+            name,
+            _percent(found["operator_error_heldout"]),
+            f"phase of {_percent(found['microstructure_accuracy'])} of nodes",
+        ]
+        for name, found in flows.items()
+    ]
+    specimens = part("mechanics", "noise")
+    for level, name in {"0.0": "`mechanics`, 40 pairs", "0.05": "`mechanics`, 40 pairs, 5 % noise"}.items():
+        found = specimens[level]
+        medium = f"modulus to {found['decades']:.2f} decades, {_percent(found['coverage95'])} in its 95 % band"
+        rows.append([name, _percent(found["operator_error_heldout"]), medium])
+    return markdown(["model", "prediction, held out", "medium"], rows)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
 def darcy(case: str) -> str:
     keys = {
         "operator_error_heldout": 4,

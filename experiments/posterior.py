@@ -7,9 +7,12 @@ Each part writes results/radial/PART.json; finished parts are made anew only whe
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import numpy as np
 import torch
 from parts import run_parts
 from torch import Tensor
@@ -18,7 +21,7 @@ from kernelmap.context import Context
 from kernelmap.estimators import dartr, tikhonov
 from kernelmap.evaluation import evaluate
 from kernelmap.grids import Grid, from_points
-from kernelmap.maps import PosteriorMap
+from kernelmap.maps import PosteriorMap, posterior
 from kernelmap.metrics import coverage, exploration_measure, kernel_error
 from kernelmap.model import load_model
 from kernelmap.problems.radial import RadialKernel, radial, radial_systems, two_waves
@@ -60,13 +63,13 @@ def coverage_of_fresh_kernels(model: PosteriorMap) -> dict[str, Any]:
     return {f"{d}": evaluate_few(model, systems, d) for d in (302, 100, 50, 30)}
 
 
-def evaluate_few(model: PosteriorMap, systems: SystemSet, d: int) -> dict[str, Any]:
+def evaluate_few(model: PosteriorMap, systems: SystemSet, d: int, most: int = SAMPLES) -> dict[str, Any]:
     assert systems.kernels is not None
     rho = exploration_measure(systems.u[0], systems.y)
     results = {}
     for index, name in enumerate(systems.names):
         errors, covered = [], []
-        for context in contexts(systems, index, d):
+        for context in contexts(systems, index, d, most):
             kernel, std = posterior_kernel(model, context)
             errors.append(float(kernel_error(kernel, systems.kernels[index], rho, systems.y)))
             covered.append(float(coverage(kernel, std, systems.kernels[index], rho, systems.y)))
@@ -110,16 +113,48 @@ def other_grids(model: PosteriorMap) -> dict[str, Any]:
     graded = torch.unique((torch.linspace(0, 1, 600) ** 1.5 * 879).long())
     grids = {
         "dx": (every, test.y),
-        "2dx": (every[1::2], Grid(test.y.points[1::2], 2 * test.y.weights[1::2])),
+        "2dx-radii": (every[1::2], Grid(test.y.points[1::2], 2 * test.y.weights[1::2])),
         "graded": (graded, from_points(torch.cat([torch.zeros(1).double(), test.y.points[graded, 0]]))),
     }
     grids["graded"] = (graded, Grid(test.y.points[graded], grids["graded"][1].weights[1:]))
+    sets = {"2dx": radial("sine", dx=0.025).test}
     for label, (index, grid) in grids.items():
-        part = replace(test, u=test.u[..., index], y=grid, kernels=test.kernels[..., index])
+        sets[label] = replace(test, u=test.u[..., index], y=grid, kernels=test.kernels[..., index])
+    for label in ("dx", "2dx", "2dx-radii", "graded"):
         for d in (302, 50):
             results[f"{label} {d}"] = {
-                name: values["kernel_error"] for name, values in evaluate_few(model, part, d).items()
+                name: values["kernel_error"] for name, values in evaluate_few(model, sets[label], d).items()
             }
+    return results
+
+
+OTHER_FAMILIES = {
+    "narrow Gaussian": lambda r: np.exp(-(r**2) / 0.72),
+    "wide Gaussian": lambda r: np.exp(-(r**2) / 5.78),
+    "Gaussian away from zero": lambda r: np.exp(-((r - 1.5) ** 2)),
+    "exponential": lambda r: np.exp(-r),
+    "damped cosine": lambda r: np.exp(-r) * np.cos(2 * r),
+    "Lorentzian": lambda r: 1 / (1 + r**2),
+    "Ricker": lambda r: (1 - r**2) * np.exp(-(r**2) / 2),
+    "sech": lambda r: 1 / np.cosh(r),
+    "sinc": lambda r: np.sinc(r / 2),
+    "damped sine": lambda r: np.exp(-4.5 * r) * np.sin(5 * r),
+}
+SPACINGS = (0.018, 0.022, 0.025, 0.03, 0.035, 0.04, 0.05)
+
+
+def spacings(model: PosteriorMap) -> dict[str, Any]:
+    """How the floor of f's error should grow with the spacing: geometric mean error, lowest coverage of a kernel."""
+    kernels = {name: RadialKernel(function, 11.0) for name, function in OTHER_FAMILIES.items()}
+    systems = {dx: radial_systems(kernels, two_waves("released"), dx=11 / round(11 / dx)) for dx in SPACINGS}
+    results: dict[str, Any] = {}
+    for power, d in product(range(5), (302, 50)):
+        with patch.object(posterior, "FLOOR_GROWTH", power):
+            found = {dx: evaluate_few(model, at, d, most=3).values() for dx, at in systems.items()}
+        errors = {f"{dx}": float(np.exp(mean([np.log(v["kernel_error"]) for v in of]))) for dx, of in found.items()}
+        lowest = min(v["coverage95"] for of in found.values() for v in of)
+        total = float(np.exp(mean([np.log(error) for error in errors.values()])))
+        results[f"{power} {d}"] = {"kernel_error": total, "lowest_coverage95": lowest, "at": errors}
     return results
 
 
@@ -163,6 +198,7 @@ PARTS: dict[str, Callable[[PosteriorMap], dict[str, Any]]] = {
     "coverage": coverage_of_fresh_kernels,
     "noise": noise_table,
     "grids": other_grids,
+    "spacings": spacings,
     "nao-mean": nao_as_mean,
 }
 

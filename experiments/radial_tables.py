@@ -77,6 +77,20 @@ def grids() -> str:
     return markdown(["grid", "d", "kernel error"], rows)
 
 
+def spacings() -> str:
+    found = part("radial", "spacings")
+    rows = []
+    for power in sorted({label.split()[0] for label in found}):
+        cells = [found[f"{power} {d}"] for d in (302, 50)]
+        shown = [
+            text
+            for cell in cells
+            for text in (f"{100 * cell['kernel_error']:.2f}", f"{100 * cell['lowest_coverage95']:.0f}")
+        ]
+        rows.append([power, *shown])
+    return markdown(["power", "kernel error, d = 302", "lowest coverage", "d = 50", "lowest coverage"], rows)
+
+
 def nao_mean() -> str:
     result = part("radial", "nao-mean")
     return markdown(["kernel", "error"], [[who, *three(result, who)] for who in ("nao", "conditioned", "posterior")])

@@ -14,6 +14,7 @@ from measured import ROOT
 
 TABLES = {
     "kernels": ("README.md", radial.kernels),
+    "fields": ("README.md", plane.fields),
     "shipped": ("README.md", radial.shipped),
     "bench": ("README.md", radial.bench),
     "recipes": ("docs/training.md", radial.recipes),
@@ -21,6 +22,7 @@ TABLES = {
     "coverage": ("docs/radial.md", radial.coverage),
     "noise": ("docs/radial.md", radial.noise),
     "grids": ("docs/radial.md", radial.grids),
+    "spacings": ("docs/radial.md", radial.spacings),
     "nao-mean": ("docs/radial.md", radial.nao_mean),
     "speed": ("docs/radial.md", radial.speed),
     "darcy": ("docs/darcy.md", lambda: plane.darcy("test")),

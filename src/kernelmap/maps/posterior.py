@@ -25,7 +25,11 @@ REFINED = (0.55, 1.8)
 """Factors on the best level, tried last."""
 
 FLOOR = 1e-3
-"""Relative error of f that is always allowed for, on the training grid: second-order errors of the quadrature."""
+"""Relative error of f that is always allowed for, on the training grid."""
+
+FLOOR_GROWTH = 1.0
+"""The power of the spacing by which the floor's square grows on coarser grids. Chosen by error and coverage for kernels of
+ten families that no training or test system belongs to, at seven spacings (`experiments/posterior.py spacings`)."""
 
 ROUGH_NOISE = 0.04
 """The noise level tried in pass one, besides none, where the data would need too large an amplitude without noise."""
@@ -122,7 +126,7 @@ class PosteriorMap(BandedMap):
             jumped=jumps.sum_of_squares(variance),
             sigma=prior.white.reshape(*column, 1) * power,
             theta=(2 * self.log_theta).exp(),
-            floor=FLOOR**2 * max(1.0, self.coarseness(context.y)) ** 4,
+            floor=FLOOR**2 * max(1.0, self.coarseness(context.y)) ** FLOOR_GROWTH,
         )
 
     def first_pass(self, pairs: Pairs, noisy: bool) -> FirstPass:

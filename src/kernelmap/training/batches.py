@@ -75,9 +75,7 @@ class Contexts:
         if self.recipe.random_draws:
             draws = random_draws(self.pairs, self.d, len(draws), generator)
         size = min(len(self.seen), self.recipe.batch)
-        groups = [
-            list(self._tiles(group, size, generator)) for group in draws.split(max(1, self.recipe.batch // size))
-        ]
+        groups = [list(self._tiles(group, size, generator)) for group in draws.split(max(1, self.recipe.batch // size))]
         for tiles in zip(*groups, strict=True):
             yield from tiles
 
