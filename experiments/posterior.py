@@ -128,7 +128,7 @@ def other_grids(model: PosteriorMap) -> dict[str, Any]:
     return results
 
 
-OTHER_FAMILIES = {
+OTHERS = {
     "narrow Gaussian": lambda r: np.exp(-(r**2) / 0.72),
     "wide Gaussian": lambda r: np.exp(-(r**2) / 5.78),
     "Gaussian away from zero": lambda r: np.exp(-((r - 1.5) ** 2)),
@@ -145,7 +145,7 @@ SPACINGS = (0.018, 0.022, 0.025, 0.03, 0.035, 0.04, 0.05)
 
 def spacings(model: PosteriorMap) -> dict[str, Any]:
     """How the floor of f's error should grow with the spacing: geometric mean error, lowest coverage of a kernel."""
-    kernels = {name: RadialKernel(function, 11.0) for name, function in OTHER_FAMILIES.items()}
+    kernels = {name: RadialKernel(function, 11.0) for name, function in OTHERS.items()}
     systems = {dx: radial_systems(kernels, two_waves("released"), dx=11 / round(11 / dx)) for dx in SPACINGS}
     results: dict[str, Any] = {}
     for power, d in product(range(5), (302, 50)):

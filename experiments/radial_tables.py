@@ -70,11 +70,17 @@ def noise() -> str:
 
 
 def grids() -> str:
+    found = part("radial", "grids")
     rows = []
-    for label, values in part("radial", "grids").items():
+    for label, values in found.items():
         name, d = label.split()
-        rows.append([name, d, " / ".join(f"{100 * value:.2f}" for value in values.values())])
-    return markdown(["grid", "d", "kernel error"], rows)
+        growth = [value / found[f"dx {d}"][system] for system, value in values.items()]
+        shown = [
+            " / ".join(f"{number:.2f}" for number in numbers)
+            for numbers in ([100 * v for v in values.values()], growth)
+        ]
+        rows.append([name, d, *shown])
+    return markdown(["grid", "d", "kernel error", "times that at dx"], rows)
 
 
 def spacings() -> str:

@@ -49,7 +49,7 @@ class Grid:
     @property
     def value_weights(self) -> Float[Tensor, " size"]:
         """The quadrature weight of every value, component by component."""
-        return self.weights.repeat(self.components)
+        return self.weights if self.components == 1 else self.weights.repeat(self.components)
 
     def with_components(self, components: int) -> "Grid":
         return replace(self, components=components)

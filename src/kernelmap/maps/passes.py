@@ -88,12 +88,14 @@ class Try(NamedTuple):
 def mixture(tries: list[Try], d: int) -> tuple[Tensor, Regression, Tensor, Tensor]:
     """Share, regression, scale and noise level of all cells that matter."""
     share = torch.cat([found.score for found in tries]).softmax(dim=0)
-    matters = (share.flatten(1).amax(dim=1) > PRUNED).split([len(found.score) for found in tries])
-    kept = list(zip(tries, matters, strict=True))
-    parts = [Regression(*(part[keep] for part in found.regression)) for found, keep in kept]
+    matters = share.flatten(1).amax(dim=1) > PRUNED
+    kept = [part.nonzero()[:, 0] for part in matters.split([len(found.score) for found in tries])]
+    parts = [
+        [part.index_select(0, index) for part in found.regression] for found, index in zip(tries, kept, strict=True)
+    ]
     cells = Regression(*(torch.cat(part) for part in zip(*parts, strict=True)))
-    share = share[torch.cat(matters)]
-    levels = torch.cat([share.new_full((int(keep.sum()),), found.level) for found, keep in kept])
+    share = share[matters]
+    levels = torch.cat([share.new_full(index.shape, found.level) for found, index in zip(tries, kept, strict=True)])
     return share / share.sum(dim=0), cells, cells.misfit / d, levels
 
 

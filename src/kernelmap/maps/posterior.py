@@ -28,8 +28,8 @@ FLOOR = 1e-3
 """Relative error of f that is always allowed for, on the training grid."""
 
 FLOOR_GROWTH = 1.0
-"""The power of the spacing by which the floor's square grows on coarser grids. Chosen by error and coverage for kernels
-of ten other families at seven spacings (`experiments/posterior.py spacings`)."""
+"""The power of the spacing by which the floor's square grows on coarser grids. Chosen by error and coverage on ten
+kernels that are neither training nor test systems, at seven spacings (`experiments/posterior.py spacings`)."""
 
 ROUGH_NOISE = 0.04
 """The noise level tried in pass one, besides none, where the data would need too large an amplitude without noise."""
