@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 KEPT = 24_000_000
-"""Bytes of an array that is made and dropped before anything is timed. From then on malloc keeps freed memory instead of
-returning it page by page, as it does in any session that has read a data set."""
+"""Bytes of an array that is made and dropped before anything is timed. From then on malloc keeps freed memory instead
+of returning it page by page, as it does in any session that has read a data set."""
 
 LONG = 1.0
 """Seconds over which short runs are repeated: fewer of them are hardly ever undisturbed."""
