@@ -9,7 +9,7 @@ def fields() -> str:
     """What the shipped models of fields find: predictions for new inputs, and the medium behind the pairs."""
     quiet, noisy = part("darcy", "test"), part("darcy", "noise")
     flows = {
-        "`darcy`, 20 pairs": quiet["p-to-g 20 seed 1"],
+        "`darcy`, 20 pairs": quiet["p-to-g 20 seed 0"],
         "`darcy`, 20 pairs, 10 % noise": noisy["0.1 20"],
     }
     rows = [

@@ -31,6 +31,21 @@ from kernelmap.systems import SystemSet, strided_draws
 RESULTS = Path(__file__).parent / "results" / "radial"
 SEED = 20261118
 SAMPLES = 6
+UNRELATED = {
+    "narrow Gaussian": lambda r: np.exp(-(r**2) / 0.72),
+    "wide Gaussian": lambda r: np.exp(-(r**2) / 5.78),
+    "Gaussian away from zero": lambda r: np.exp(-((r - 1.5) ** 2)),
+    "exponential": lambda r: np.exp(-r),
+    "damped cosine": lambda r: np.exp(-r) * np.cos(2 * r),
+    "Lorentzian": lambda r: 1 / (1 + r**2),
+    "Ricker": lambda r: (1 - r**2) * np.exp(-(r**2) / 2),
+    "sech": lambda r: 1 / np.cosh(r),
+    "sinc": lambda r: np.sinc(r / 2),
+    "damped sine": lambda r: np.exp(-4.5 * r) * np.sin(5 * r),
+}
+"""Neither training nor test kernels."""
+
+SPACINGS = (0.018, 0.022, 0.025, 0.03, 0.035, 0.04, 0.05)
 
 
 def fresh_kernels(count: int) -> dict[str, RadialKernel]:
@@ -107,52 +122,43 @@ def noise_table(model: PosteriorMap) -> dict[str, Any]:
 def other_grids(model: PosteriorMap) -> dict[str, Any]:
     """The kernel error at twice the spacing and on a graded grid, trained at dx = 0.0125."""
     test = radial("sine").test
-    assert test.kernels is not None
-    results: dict[str, Any] = {}
     every = torch.arange(880)
     graded = torch.unique((torch.linspace(0, 1, 600) ** 1.5 * 879).long())
-    grids = {
-        "dx": (every, test.y),
-        "2dx-radii": (every[1::2], Grid(test.y.points[1::2], 2 * test.y.weights[1::2])),
-        "graded": (graded, from_points(torch.cat([torch.zeros(1).double(), test.y.points[graded, 0]]))),
+    weights = from_points(torch.cat([torch.zeros(1).double(), test.y.points[graded, 0]])).weights[1:]
+
+    def at(radii: Tensor, weights: Tensor) -> SystemSet:
+        y, kernels = Grid(test.y.points[radii], weights), test.kernels
+        return replace(test, u=test.u[..., radii], y=y, kernels=None if kernels is None else kernels[..., radii])
+
+    sets = {
+        "dx": test,
+        "2dx": radial("sine", dx=0.025).test,
+        "2dx-radii": at(every[1::2], 2 * test.y.weights[1::2]),
+        "graded": at(graded, weights),
     }
-    grids["graded"] = (graded, Grid(test.y.points[graded], grids["graded"][1].weights[1:]))
-    sets = {"2dx": radial("sine", dx=0.025).test}
-    for label, (index, grid) in grids.items():
-        sets[label] = replace(test, u=test.u[..., index], y=grid, kernels=test.kernels[..., index])
-    for label, d in product(("dx", "2dx", "2dx-radii", "graded"), (302, 100, 50, 30)):
+    results = {}
+    for label, d in product(sets, (302, 100, 50, 30)):
         found = evaluate(model, sets[label], d)["systems"]
         results[f"{label} {d}"] = {name: values["kernel_error"] for name, values in found.items()}
     return results
 
 
-OTHERS = {
-    "narrow Gaussian": lambda r: np.exp(-(r**2) / 0.72),
-    "wide Gaussian": lambda r: np.exp(-(r**2) / 5.78),
-    "Gaussian away from zero": lambda r: np.exp(-((r - 1.5) ** 2)),
-    "exponential": lambda r: np.exp(-r),
-    "damped cosine": lambda r: np.exp(-r) * np.cos(2 * r),
-    "Lorentzian": lambda r: 1 / (1 + r**2),
-    "Ricker": lambda r: (1 - r**2) * np.exp(-(r**2) / 2),
-    "sech": lambda r: 1 / np.cosh(r),
-    "sinc": lambda r: np.sinc(r / 2),
-    "damped sine": lambda r: np.exp(-4.5 * r) * np.sin(5 * r),
-}
-SPACINGS = (0.018, 0.022, 0.025, 0.03, 0.035, 0.04, 0.05)
-
-
 def spacings(model: PosteriorMap) -> dict[str, Any]:
     """How the floor of f's error should grow with the spacing: geometric mean error, lowest coverage of a kernel."""
-    kernels = {name: RadialKernel(function, 11.0) for name, function in OTHERS.items()}
+    kernels = {name: RadialKernel(function, 11.0) for name, function in UNRELATED.items()}
     systems = {dx: radial_systems(kernels, two_waves("released"), dx=11 / round(11 / dx)) for dx in SPACINGS}
     results: dict[str, Any] = {}
     for power, d in product(range(5), (302, 50)):
         with patch.object(posterior, "FLOOR_GROWTH", power):
-            found = {dx: evaluate_few(model, at, d, most=3).values() for dx, at in systems.items()}
-        errors = {f"{dx}": float(np.exp(mean([np.log(v["kernel_error"]) for v in of]))) for dx, of in found.items()}
-        lowest = min(v["coverage95"] for of in found.values() for v in of)
-        total = float(np.exp(mean([np.log(error) for error in errors.values()])))
-        results[f"{power} {d}"] = {"kernel_error": total, "lowest_coverage95": lowest, "at": errors}
+            found = {dx: evaluate_few(model, at, d, most=3) for dx, at in systems.items()}
+        logs = {dx: mean([np.log(v["kernel_error"]) for v in of.values()]) for dx, of in found.items()}
+        lowest, where = min((v["coverage95"], f"{name}, {dx}") for dx, of in found.items() for name, v in of.items())
+        results[f"{power} {d}"] = {
+            "kernel_error": float(np.exp(mean(list(logs.values())))),
+            "lowest_coverage95": lowest,
+            "lowest_at": where,
+            "at": {f"{dx}": float(np.exp(log)) for dx, log in logs.items()},
+        }
     return results
 
 

@@ -91,7 +91,10 @@ def spacings() -> str:
         shown = [
             text
             for cell in cells
-            for text in (f"{100 * cell['kernel_error']:.2f}", f"{100 * cell['lowest_coverage95']:.0f}")
+            for text in (
+                f"{100 * cell['kernel_error']:.2f}",
+                f"{100 * cell['lowest_coverage95']:.0f} ({cell['lowest_at']})",
+            )
         ]
         rows.append([power, *shown])
     return markdown(["power", "kernel error, d = 302", "lowest coverage", "d = 50", "lowest coverage"], rows)

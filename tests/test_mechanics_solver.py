@@ -198,3 +198,17 @@ def test_a_load_that_inverts_elements_is_reported_and_the_rest_kept(ring):
     assert converged.tolist() == [True, False, True]
     assert np.isnan(u[:, 1]).all()
     assert np.isfinite(u[:, [0, 2]]).all()
+
+
+def test_a_stiffness_beyond_single_precision_is_left_to_newton():
+    """Blocks ten million times as stiff as others, one side held: the factor of the preconditioner is not positive."""
+    mesh = Mesh("q2", 8, 1.0)
+    stiff = np.random.default_rng(1).uniform(size=(4, 4)) >= 0.5
+    free = np.ones((2, len(mesh.points)), bool)
+    free[:, mesh.on("bottom")] = False
+    body = Body(mesh, np.kron(np.where(stiff, 1e7, 1.0), np.ones((2, 2))).ravel(), free)
+    load = 0.05 * body_forces(mesh, evaluate(ForceField().draw(1, TRAINING), np.unique(mesh.points[:, 0])))
+    u, converged = solve(body, load, np.zeros_like(load))
+    truth, _ = newton(body, load[:, 0], np.zeros_like(load[:, 0]))
+    assert converged.all()
+    assert np.linalg.norm(u[:, 0] - truth) < 1e-6 * np.linalg.norm(truth)

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-KEPT = 24_000_000
-"""Bytes of an array that is made and dropped before anything is timed. From then on malloc keeps freed memory instead
-of returning it page by page, as it does in any session that has read a data set."""
+DROPPED = 24_000_000
+"""Bytes of an array that is made and dropped before anything is timed. From then on malloc keeps memory that is freed,
+as in a session that has held a data set; before, it returns large arrays page by page, which takes time."""
 
 LONG = 1.0
 """Seconds over which short runs are repeated: fewer of them are hardly ever undisturbed."""
@@ -27,7 +27,7 @@ def in_process(module: str, threads: int, *case: Any) -> dict[str, Any]:
 
 def serve(measure: Callable[..., dict[str, Any]]) -> None:
     """The other side of `in_process`."""
-    bytes(KEPT)
+    bytes(DROPPED)
     print(json.dumps(measure(*json.loads(sys.argv[1]))))
 
 

@@ -55,9 +55,8 @@ class WeightedNorm(Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Float[Tensor, "*#b n d"]) -> tuple[Tensor, Tensor, Tensor, None]:
         z, w, share, rate = ctx.saved_tensors
-        batch = tuple(range(z.ndim - 2))
         product = gradient * z
-        w_gradient, b_gradient = product.sum(dim=batch), gradient.sum(dim=batch)
+        w_gradient, b_gradient = product.sum_to_size(w.shape).clone(), gradient.sum_to_size(w.shape)
         inner = product.mul_(w).sum(dim=(-2, -1), keepdim=True)
         t = torch.mul(gradient, w, out=product)
         total = t.sum(dim=(-2, -1), keepdim=True)

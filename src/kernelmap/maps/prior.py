@@ -115,7 +115,7 @@ class LearnedPrior(nn.Module):
         """At positions t in [0, 1]. Without gradients the last grid's is kept: most contexts share one."""
         if torch.is_grad_enabled():
             return self._on_grid(t, w)
-        made_of = [t, w, torch.cat([p.flatten() for p in self.parameters()])]
+        made_of = [t.clone(), w.clone(), torch.cat([p.flatten() for p in self.parameters()])]
         if self.last is None or not all(map(_same, self.last[0], made_of)):
             self.last = made_of, self._on_grid(t, w)
         return self.last[1]

@@ -48,7 +48,7 @@ class Row(ABC):
     Attributes:
         map: a kernel map to train, the shipped posterior map, the classical estimator DARTR, or the best linear
             operator of every system by itself.
-        epochs, batch: of the training; contexts per step are whole draws, all systems of each.
+        epochs, batch: of the training.
         optimizer: of the training, which sets its learning rate too.
         shortened: made with other epochs than declared.
     """

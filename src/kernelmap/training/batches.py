@@ -66,7 +66,7 @@ class Contexts:
         return draws[order[:kept]], draws[order[kept:]]
 
     def epoch(self, epoch: int) -> Iterator[Tile]:
-        """All training contexts in random order, each tile with other draws than the one before.
+        """All training contexts in random order; where there are several groups of draws, they take turns.
 
         A map that is shown one set of inputs for many steps forgets the others.
         """

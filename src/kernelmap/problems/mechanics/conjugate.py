@@ -47,7 +47,8 @@ def conjugate_gradients(body: Body, rest: SuperLU, loads: Field, start: Field) -
     z = _preconditioned(rest, r)
     s = _State(np.arange(len(load)), _dot(r, z), _dot(r, z), load, np.zeros_like(load), r, z)
     for step in range(STEPS + 1):
-        done = s.size <= TOLERANCE**2 * s.first
+        # A factor of single precision need not be positive, and a negative size is no small one.
+        done = np.abs(s.size) <= TOLERANCE**2 * s.first
         converged[s.index[done]] = True
         u[:, s.index[done]] += _field(body, s.x[done])
         if done.any():
