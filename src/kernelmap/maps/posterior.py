@@ -116,7 +116,7 @@ class PosteriorMap(BandedMap):
         power = torch.linalg.vector_norm(U, dim=(-2, -1), keepdim=True).square() / (U.shape[-2] * U.shape[-1])
         return Pairs(
             phi=prior.phi,
-            A=(prior.weighted.mT @ U)[..., None, :, :],
+            A=(prior.weighted @ U)[..., None, :, :],
             w=prior.w,
             jumps=jumps,
             f=context.F,

@@ -54,13 +54,13 @@ def saturations(t: Float[Tensor, " N"]) -> Float[Tensor, "N L"]:
 
 
 class PriorOnGrid(NamedTuple):
-    """The prior on one grid with quadrature weights w: features Φ, also weighted by w, and of every component its
-    weights ω, log odds, variance of w K, and variance of a white error of f. The last component is the smooth one.
+    """The prior on one grid with quadrature weights w: features Φ, also as rows weighted by w, and of every component
+    its weights ω, log odds, variance of w K, and variance of a white error of f. The last component is the smooth one.
     """
 
     w: Float[Tensor, " N"]
     phi: Float[Tensor, "N R"]
-    weighted: Float[Tensor, "N R"]
+    weighted: Float[Tensor, "R N"]
     omega: Float[Tensor, "K R"]
     odds: Float[Tensor, " K"]
     variance: Float[Tensor, "K N"]
@@ -122,8 +122,8 @@ class LearnedPrior(nn.Module):
 
     def _on_grid(self, t: Tensor, w: Tensor) -> PriorOnGrid:
         phi, omega = self.features(t), self.weights()
-        weighted = w[:, None] * phi
-        variance = omega.square() @ weighted.square().mT
+        weighted = (w[:, None] * phi).mT.contiguous()
+        variance = omega.square() @ weighted.square()
         odds = self.log_odds.log_softmax(dim=0)
         odds, white = (torch.cat([v, v.mean(dim=0, keepdim=True)]) for v in (odds, self.white_variance()))
         return PriorOnGrid(w, phi, weighted, omega, odds, variance, white)

@@ -37,13 +37,12 @@ def regress(
 ) -> Regression:
     s = n.rsqrt()
     B, g = A * s[..., None, :], f * s
-    gram, moment = B @ B.mT, (B @ g[..., None])[..., 0]
-    precision = gram * (omega[..., None] * omega[..., None, :])
+    moment = omega * (B @ g[..., None])[..., 0]
+    precision = (B @ B.mT) * (omega[..., None] * omega[..., None, :])
     precision.diagonal(dim1=-2, dim2=-1).add_(1)
-    factor = torch.linalg.cholesky(precision)
-    batch = torch.broadcast_shapes(factor.shape[:-2], (omega * moment).shape[:-1])
-    factor = factor.expand(*batch, *factor.shape[-2:])
-    t = torch.linalg.solve_triangular(factor, (omega * moment)[..., None].expand(*batch, -1, 1), upper=False)
+    batch = moment.shape[:-1]
+    factor = torch.linalg.cholesky(precision).expand(*batch, -1, -1)
+    t = torch.linalg.solve_triangular(factor, moment[..., None], upper=False)
     z = torch.linalg.solve_triangular(factor.mT, t, upper=True)[..., 0]
     # Responses that are all zero, or explained to the last digit, have no misfit, and a logarithm is taken of it.
     misfit = (g.square().sum(dim=-1) - t[..., 0].square().sum(dim=-1)).clamp(min=TINY)
