@@ -1,19 +1,22 @@
 """The posterior map: exact conditioning, and the symmetries that the paper's maps lack."""
 
+import math
 import subprocess
 import sys
 
 import pytest
 import torch
+from torch import Tensor
 
 from examples import CONTEXTS, radial_context
 from kernelmap import grids
 from kernelmap.context import Context
 from kernelmap.errors import InputError
-from kernelmap.grids import Grid
+from kernelmap.grids import Grid, from_points, radii
 from kernelmap.kernel import Kernel
 from kernelmap.maps import ContextShape, PosteriorMap, PosteriorOptions
 from kernelmap.maps.mixture import Jumps
+from kernelmap.maps.posterior import THETA
 from kernelmap.maps.regression import regress
 from kernelmap.metrics import relative_difference
 from kernelmap.training.predictive import PredictiveObjective
@@ -58,14 +61,42 @@ def test_regression_is_the_dense_gaussian_formula():
         torch.testing.assert_close(found.log_det[q], torch.logdet(covariance))
 
 
-def test_jumps_are_found_and_slopes_are_not():
-    y = torch.linspace(0, 1, 101).double()
-    smooth = torch.sin(6 * y)[:, None]
-    step = 0.7 * (y > 0.505).double()[:, None]
-    found = -Jumps.of(smooth + step, y).size * y.diff()[1:-1, None]
-    assert Jumps.of(smooth, y).size.abs().max() < 0.01 / float(y.diff().max())
-    assert int(found.argmax()) == 49  # of the cells from the second on
+def sizes(U: Tensor, y: Grid) -> Tensor:
+    """Jumps in the cells that end at the points of a grid but its last."""
+    jumps = Jumps.of(U, y)
+    return -torch.cat([jumps.first, jumps.rest]) * jumps.h[:, None]
+
+
+@pytest.mark.parametrize("points", [torch.linspace(0, 1, 101), torch.linspace(0, 1, 101) ** 1.3])
+@pytest.mark.parametrize("place", [0.015, 0.505, 0.962])
+def test_jumps_are_found_and_slopes_are_not(points: Tensor, place: float):
+    y = from_points(points.double())
+    smooth = torch.sin(6 * y.points)
+    step = 0.7 * (y.points > place).double()
+    found = sizes(smooth + step, y)
+    assert sizes(smooth, y).max() < 0.01
+    assert int(found.argmax()) == int((y.points > place).double().argmax())  # the cell ends at the first point beyond
     assert float(found.max()) == pytest.approx(0.7, abs=0.15)
+
+
+def test_radii_have_a_cell_from_zero_where_tokens_vanish():
+    u = torch.full((50, 1), 0.7).double()
+    found = sizes(u, radii(0.02, 50))
+    assert float(found[0]) == pytest.approx(0.7)
+    assert not found[1:].any()
+    assert not sizes(u, from_points(torch.linspace(0, 1, 50))).any()  # that cell is not part of the integral
+
+
+def test_the_error_of_quadrature_at_jumps_has_the_expected_size():
+    """Over all places of a jump in its cell: that of K h jump θ with θ uniform between -1/2 and 1/2."""
+    generator = torch.Generator().manual_seed(0)
+    grid = from_points(torch.linspace(0, 1, 41) ** 1.2)
+    places = 0.1 + 0.8 * torch.rand(2000, generator=generator, dtype=torch.float64)
+    kernel = torch.exp(-grid.points[:, 0])
+    U = (grid.points < places).double()
+    errors = (kernel * grid.weights) @ U - (1 - torch.exp(-places))
+    expected = Jumps.of(U, grid).sum(kernel[None])[0] * math.sqrt(THETA)
+    assert float((errors / expected).square().mean().sqrt()) == pytest.approx(1, abs=0.05)
 
 
 def test_order_and_scale_do_not_matter():

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kernelmap.context import Context
+from kernelmap.grids import Grid
 from kernelmap.maps.banded import KernelPosterior
 from kernelmap.maps.regression import Regression, above_noise
 
@@ -16,27 +17,37 @@ from kernelmap.maps.regression import Regression, above_noise
 class Jumps(NamedTuple):
     """Jumps of tokens within the cells of their grid, with negative sign and over the cells' widths h.
 
-    The outermost cells have none.
+    A cell ends at each point but the last. The first one begins as far before its point as the quadrature does: radii
+    have a cell from zero, where a radial token vanishes. Those of the first two cells are kept apart from the rest.
     """
 
-    size: Float[Tensor, "*#b n d"]
-    h: Float[Tensor, " n"]
+    first: Float[Tensor, "*#b 2 d"]
+    rest: Float[Tensor, "*#b n d"]
+    h: Float[Tensor, " n+2"]
 
     @classmethod
-    def of(cls, U: Float[Tensor, "*#b N d"], y: Float[Tensor, " N"]) -> "Jumps":
+    def of(cls, U: Float[Tensor, "*#b N d"], y: Grid) -> "Jumps":
         """How far the slope of each step exceeds those beside it. In place: to write arrays of this size takes long."""
-        h = y.diff()
-        slope = U.diff(dim=-2).abs_().mul_(1 / h[:, None])
-        size = torch.maximum(slope[..., :-2, :], slope[..., 2:, :]).sub_(slope[..., 1:-1, :]).clamp_(max=0)
-        return cls(size, h[1:-1])
+        steps = y.points[:, 0].diff()
+        before = (2 * y.weights[:1] - steps[:1]).clamp(min=0)
+        before = before.where(before > 1e-6 * steps[:1], 0)
+        h = torch.cat([before, steps]).to(U)
+        slope = U.diff(dim=-2).abs_().mul_(1 / h[1:, None])
+        rest = torch.maximum(slope[..., :-2, :], slope[..., 2:, :]).sub_(slope[..., 1:-1, :]).clamp_(max=0)
+        start = U[..., :1, :].abs() / h[0] if h[0] > 0 else torch.zeros_like(U[..., :1, :])
+        second, third = slope[..., :1, :], slope[..., 1:2, :]
+        first = torch.cat([second - start, torch.maximum(start, third) - second], dim=-2).clamp(max=0)
+        return cls(first, rest, h[:-1])
 
     def sum(self, values: Float[Tensor, "*#b M N"]) -> Float[Tensor, "*#b M d"]:
-        """Σ over cells of value times jump."""
-        return (-self.h * values[..., 1:-2]) @ self.size
+        """Σ over cells of value times jump times h."""
+        weighted = -(self.h**2) * values[..., :-1]
+        return weighted[..., :2] @ self.first + weighted[..., 2:] @ self.rest
 
     def sum_of_squares(self, values: Float[Tensor, "*#b M N"]) -> Float[Tensor, "*#b M d"]:
-        """Σ over cells of value times squared jump."""
-        return (self.h.square() * values[..., 1:-2]) @ self.size.square()
+        """Σ over cells of value times the square of jump times h."""
+        weighted = self.h**4 * values[..., :-1]
+        return weighted[..., :2] @ self.first.square() + weighted[..., 2:] @ self.rest.square()
 
 
 @dataclass(frozen=True)
@@ -50,7 +61,7 @@ class Posterior(KernelPosterior):
     share: Float[Tensor, "C *#b"]
     cells: Regression
     scale: Float[Tensor, "C *#b"]
-    levels: Float[Tensor, " C"]
+    levels: Float[Tensor, "C *#b"]
     errors: "QuadratureError"
     power: Float[Tensor, "*#b 1"]
     context: Context
@@ -85,8 +96,7 @@ class Posterior(KernelPosterior):
     @property
     def noise(self) -> Float[Tensor, "*#b"]:
         """The relative noise on f that was found: its level times the scale that the misfit gave it."""
-        squares = self.levels.square().reshape(-1, *[1] * (self.share.ndim - 1)) * self.scale
-        return (self.share * squares).sum(dim=0).sqrt()
+        return (self.share * self.levels.square() * self.scale).sum(dim=0).sqrt()
 
     def predict(self, U: Float[Tensor, "*bu N n"]) -> tuple[Float[Tensor, "*bf M n"], Float[Tensor, "*bf M n"]]:
         """Mean and variance of the responses to new inputs, errors of measurement and quadrature included."""
@@ -98,10 +108,10 @@ class Posterior(KernelPosterior):
         """Mean and variance in every cell."""
         weights = self.context.y.value_weights.to(U)
         means, variances = self._moments(((weights[:, None] * self.phi).mT @ U)[..., None, :, :])
-        jumps = Jumps.of(U, self.context.y.points[:, 0].to(U))
+        jumps = Jumps.of(U, self.context.y)
         noise = (
-            self.errors.variance(jumps.sum(weights * self.kernel), jumps.sum_of_squares(self.errors.v))
-            + self.levels.square().reshape(-1, *[1] * (means.ndim - 1)) * self.power
+            self.errors.variance(jumps.sum(self.kernel), jumps.sum_of_squares(self.errors.v))
+            + self.levels.square()[..., None] * self.power
         )
         return means, variances + self.scale[..., None] * noise
 
@@ -126,12 +136,12 @@ class Posterior(KernelPosterior):
 
 
 class QuadratureError(NamedTuple):
-    """Variance of f's error from the jumps of its tokens: θ² (Σ w K jump)² + Σ v jump² + constant."""
+    """Variance of f's error from the jumps of its tokens: θ² (Σ K jump h)² + Σ v (jump h)² + constant."""
 
-    theta: Tensor
+    theta: float
     v: Float[Tensor, "*#b N"]
     constant: Float[Tensor, "*#b 1"]
 
     def variance(self, of_kernel: Float[Tensor, "*#b n"], of_squares: Float[Tensor, "*#b n"]) -> Float[Tensor, "*#b n"]:
-        """From Σ w K jump and Σ v jump²."""
+        """From Σ K jump h and Σ v (jump h)²."""
         return self.theta * of_kernel.square() + of_squares + self.constant

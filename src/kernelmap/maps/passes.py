@@ -26,13 +26,12 @@ class Pairs(NamedTuple):
     """A context as the prior sees it.
 
     A = Φᵀ w U: responses of the features; the tokens' jumps; the components' weights omega and log odds; in units of
-    the amplitude: their variance of w K, what jumps make of it (Σ variance jump²), and the variance sigma of a white
+    the amplitude: their variance of K, what jumps make of it (Σ variance (jump h)²), and the variance sigma of a white
     error; theta: variance of a jump's place in its cell; floor: relative variance of f.
     """
 
     phi: Float[Tensor, "N R"]
     A: Float[Tensor, "*#b R d"]
-    w: Float[Tensor, " N"]
     jumps: Jumps
     f: Float[Tensor, "*#b d"]
     omega: Float[Tensor, "Q *#b R"]
@@ -40,7 +39,7 @@ class Pairs(NamedTuple):
     variance: Float[Tensor, "Q *#b N"]
     jumped: Float[Tensor, "Q *#b d"]
     sigma: Float[Tensor, "Q *#b 1"]
-    theta: Tensor
+    theta: float
     floor: float
 
     @property
@@ -66,11 +65,11 @@ class FirstPass(NamedTuple):
 
 
 class Try(NamedTuple):
-    """All components conditioned at one noise level, with their scores: log likelihood and log odds."""
+    """All components conditioned at one noise level of each system, with their scores: log likelihood and log odds."""
 
     regression: Regression
     score: Float[Tensor, "Q *#b"]
-    level: float
+    level: Float[Tensor, "*#b"]
 
     def only(self, doubtful: Bool[Tensor, "*#b"]) -> "Try":
         """Impossible elsewhere."""
@@ -95,12 +94,14 @@ def mixture(tries: list[Try], d: int) -> tuple[Tensor, Regression, Tensor, Tenso
     ]
     cells = Regression(*(torch.cat(part) for part in zip(*parts, strict=True)))
     share = share[matters]
-    levels = torch.cat([share.new_full(index.shape, found.level) for found, index in zip(tries, kept, strict=True)])
+    levels = torch.cat(
+        [each.level.expand(len(index), *share.shape[1:]) for each, index in zip(tries, kept, strict=True)]
+    )
     return share / share.sum(dim=0), cells, cells.misfit / d, levels
 
 
-def noise_penalty(level: float, d: int) -> float:
-    return NOISE_ODDS * max(1.0, 50 / d) * math.log1p(level / 0.01)
+def noise_penalty(level: Float[Tensor, "*#b"], d: int) -> Float[Tensor, "*#b"]:
+    return NOISE_ODDS * max(1.0, 50 / d) * torch.log1p(level / 0.01)
 
 
 def evidence(regression: Regression, odds: Tensor, d: int) -> Tensor:

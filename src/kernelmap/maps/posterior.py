@@ -24,12 +24,11 @@ NOISE_LEVELS = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3)
 REFINED = (0.55, 1.8)
 """Factors on the best level, tried last."""
 
-FLOOR = 1e-3
-"""Relative error of f that is always allowed for, on the training grid."""
+THETA = 1 / 12
+"""Variance of a jump's place in its cell, which may be anywhere."""
 
-FLOOR_GROWTH = 1.0
-"""The power of the spacing by which the floor's square grows on coarser grids. Chosen by error and coverage on ten
-kernels that are neither training nor test systems, at seven spacings (`experiments/posterior.py spacings`)."""
+FLOOR = 1e-3
+"""Relative error of f that is always allowed for."""
 
 ROUGH_NOISE = 0.04
 """The noise level tried in pass one, besides none, where the data would need too large an amplitude without noise."""
@@ -61,7 +60,6 @@ class PosteriorMap(BandedMap):
                 f"got {len(shape.y.low)} coordinate(s) and {shape.y.components} component(s)."
             )
         self.prior = LearnedPrior(options)
-        self.log_theta = nn.Parameter(torch.tensor(math.log(0.2)))
         self.log_kept = nn.Parameter(torch.tensor(math.log(0.1)))
 
     def check_context(self, context: Context) -> None:
@@ -99,7 +97,7 @@ class PosteriorMap(BandedMap):
             (kept * pairs.variance).sum(dim=0),
             (first.amplitude * pairs.sigma).sum(dim=0) + pairs.floor * pairs.power,
         )
-        noise = errors.variance(pairs.jumps.sum(pairs.w * first.kernel), (kept * pairs.jumped).sum(dim=0))
+        noise = errors.variance(pairs.jumps.sum(first.kernel), (kept * pairs.jumped).sum(dim=0))
         tries = self.second_pass(pairs, first, noise, levels)
         plausible = ~(first.large[..., 0] | tries[0].unexplained(pairs.d))
         return Posterior(pairs.phi, *mixture(tries, context.d), errors, pairs.power, context), plausible
@@ -112,12 +110,11 @@ class PosteriorMap(BandedMap):
         if exact is not None:
             odds = torch.cat([odds[:-1].expand(-1, *exact.shape), odds[-1:].where(~exact, -math.inf)])
         variance = prior.variance.reshape(*column, context.y.size)
-        jumps = Jumps.of(U, context.y.points[:, 0].to(U))
+        jumps = Jumps.of(U, context.y)
         power = torch.linalg.vector_norm(U, dim=(-2, -1), keepdim=True).square() / (U.shape[-2] * U.shape[-1])
         return Pairs(
             phi=prior.phi,
             A=(prior.weighted @ U)[..., None, :, :],
-            w=prior.w,
             jumps=jumps,
             f=context.F,
             omega=prior.omega.reshape(*column, prior.phi.shape[1]),
@@ -125,27 +122,33 @@ class PosteriorMap(BandedMap):
             variance=variance,
             jumped=jumps.sum_of_squares(variance),
             sigma=prior.white.reshape(*column, 1) * power,
-            theta=(2 * self.log_theta).exp(),
-            floor=FLOOR**2 * max(1.0, self.coarseness(context.y)) ** FLOOR_GROWTH,
+            theta=THETA,
+            floor=FLOOR**2,
         )
 
     def first_pass(self, pairs: Pairs, noisy: bool) -> FirstPass:
-        """In units of the amplitude: with the error that jumps make in a kernel of each component."""
+        """With the error that jumps make in a kernel of the prior, relative to the responses that it expects.
+
+        The components share the mean of their errors, and so one Gram matrix; the amplitude of each is then put in
+        proportion, for what an error is to an amplitude is what the misfit tells.
+        """
         own = (pairs.omega.square() * pairs.A.square().mean(dim=-1)).sum(dim=-1, keepdim=True)
-        noise = pairs.theta * pairs.jumped + pairs.sigma + pairs.floor * own
+        each = (pairs.theta * pairs.jumped + pairs.sigma) / own + pairs.floor
+        relative = (pairs.odds.softmax(dim=0)[..., None] * each).sum(dim=0)
+        omega = pairs.omega * own.rsqrt()
 
         def attempt(level: float) -> tuple[Tensor, Tensor, Tensor]:
-            found = regress(pairs.A, noise + level**2 * own, pairs.f, pairs.omega)
+            found = regress(pairs.A, relative + level**2, pairs.f, omega)
             return evidence(found, pairs.odds, pairs.d)[..., None], found.misfit[..., None] / pairs.d, found.mean
 
-        score, alpha, mean = attempt(0.0)
-        expected = (score.softmax(dim=0) * alpha * own).sum(dim=0)
-        large = expected > LARGE * pairs.power
+        score, power, mean = attempt(0.0)
+        large = (score.softmax(dim=0) * power).sum(dim=0) > LARGE * pairs.power
         if noisy and bool(large.any()):
             rough = attempt(ROUGH_NOISE)
             better = large & (rough[0] > score)
-            score, alpha, mean = (torch.where(better, *both) for both in zip(rough, (score, alpha, mean), strict=True))
+            score, power, mean = (torch.where(better, *both) for both in zip(rough, (score, power, mean), strict=True))
         share = score.softmax(dim=0)
+        alpha = power / own * (relative.log() - each.log()).mean(dim=-1, keepdim=True).exp()
         return FirstPass((share * mean).sum(dim=0) @ pairs.phi.mT, share, alpha, large)
 
     def second_pass(
@@ -154,17 +157,19 @@ class PosteriorMap(BandedMap):
         """In units of f: with the error that jumps make in the kernel of pass one, and noise of several levels."""
         omega = pairs.omega * first.alpha.sqrt()
 
-        def attempt(level: float) -> Try:
-            found = regress(pairs.A, noise + level**2 * pairs.power, pairs.f, omega)
+        def attempt(level: Float[Tensor, "*#b"]) -> Try:
+            found = regress(pairs.A, noise + level.square()[..., None] * pairs.power, pairs.f, omega)
             return Try(found, evidence(found, pairs.odds, pairs.d) - noise_penalty(level, pairs.d), level)
 
-        exact = attempt(0.0)
+        none = torch.zeros_like(pairs.power[..., 0])
+        exact = attempt(none)
         doubtful = exact.unexplained(pairs.d)
         if len(levels) == 1 or not bool(doubtful.any()):
             return [exact]
-        tries = [exact] + [attempt(level).only(doubtful) for level in levels[1:]]
-        best = max(tries, key=lambda found: float(found.likelihood[doubtful].sum())).level
-        return tries + [attempt(best * factor).only(doubtful) for factor in REFINED if best > 0]
+        tries = [exact] + [attempt(none + level).only(doubtful) for level in levels[1:]]
+        likeliest = torch.stack([found.likelihood for found in tries]).argmax(dim=0, keepdim=True)
+        best = torch.stack([found.level for found in tries]).gather(0, likeliest)[0]
+        return tries + [attempt(best * factor).only(doubtful & (best > 0)) for factor in REFINED]
 
     def standard_deviation(self, posterior: Posterior) -> Float[Tensor, "*#b N"]:
         """The calibrated standard deviation of the kernel at every point."""
@@ -179,8 +184,3 @@ class PosteriorMap(BandedMap):
         return self.prior.on_grid(
             ((y.points[:, 0] - low) / (high - low)).to(self.u_std), y.value_weights.to(self.u_std)
         )
-
-    def coarseness(self, y: Grid) -> float:
-        """The grid's spacing as a multiple of that of the training grid."""
-        trained = (self.shape.y.high[0] - self.shape.y.low[0]) / (self.shape.N - 1)
-        return float(y.weights.mean()) / trained

@@ -54,11 +54,10 @@ def saturations(t: Float[Tensor, " N"]) -> Float[Tensor, "N L"]:
 
 
 class PriorOnGrid(NamedTuple):
-    """The prior on one grid with quadrature weights w: features Φ, also as rows weighted by w, and of every component
-    its weights ω, log odds, variance of w K, and variance of a white error of f. The last component is the smooth one.
+    """The prior on one grid: features Φ, also as rows with quadrature weights, and of every component its weights ω,
+    log odds, variance of K, and variance of a white error of f. The last component is the smooth one.
     """
 
-    w: Float[Tensor, " N"]
     phi: Float[Tensor, "N R"]
     weighted: Float[Tensor, "R N"]
     omega: Float[Tensor, "K R"]
@@ -70,7 +69,7 @@ class PriorOnGrid(NamedTuple):
         """With or without the smooth component."""
         chosen = slice(None, None if smooth else -1)
         parts = (part[chosen] for part in (self.omega, self.odds, self.variance, self.white))
-        return PriorOnGrid(self.w, self.phi, self.weighted, *parts)
+        return PriorOnGrid(self.phi, self.weighted, *parts)
 
 
 class LearnedPrior(nn.Module):
@@ -123,10 +122,10 @@ class LearnedPrior(nn.Module):
     def _on_grid(self, t: Tensor, w: Tensor) -> PriorOnGrid:
         phi, omega = self.features(t), self.weights()
         weighted = (w[:, None] * phi).mT.contiguous()
-        variance = omega.square() @ weighted.square()
+        variance = omega.square() @ phi.square().mT
         odds = self.log_odds.log_softmax(dim=0)
         odds, white = (torch.cat([v, v.mean(dim=0, keepdim=True)]) for v in (odds, self.white_variance()))
-        return PriorOnGrid(w, phi, weighted, omega, odds, variance, white)
+        return PriorOnGrid(phi, weighted, omega, odds, variance, white)
 
     def features(self, t: Float[Tensor, " N"]) -> Float[Tensor, "N R"]:
         """Φ at positions t in [0, 1]."""
