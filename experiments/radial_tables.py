@@ -86,8 +86,8 @@ def grids() -> str:
 def spacings() -> str:
     found = part("radial", "spacings")
     rows = []
-    for power in sorted({label.split()[0] for label in found}):
-        cells = [found[f"{power} {d}"] for d in (302, 50)]
+    for dx in dict.fromkeys(label.split()[0] for label in found):
+        cells = [found[f"{dx} {d}"] for d in (302, 50)]
         shown = [
             text
             for cell in cells
@@ -96,8 +96,8 @@ def spacings() -> str:
                 f"{100 * cell['lowest_coverage95']:.0f} ({cell['lowest_at']})",
             )
         ]
-        rows.append([power, *shown])
-    return markdown(["power", "kernel error, d = 302", "lowest coverage", "d = 50", "lowest coverage"], rows)
+        rows.append([dx, *shown])
+    return markdown(["spacing", "kernel error, d = 302", "lowest coverage", "d = 50", "lowest coverage"], rows)
 
 
 def nao_mean() -> str:

@@ -80,3 +80,8 @@ def test_components_are_stacked():
 def test_unusable_points_are_refused(points, message):
     with pytest.raises(InputError, match=message):
         grids.from_points(points)
+
+
+def test_cells_end_at_the_points_and_begin_where_the_quadrature_does():
+    torch.testing.assert_close(grids.radii(0.5, 4).cells, torch.full((4,), 0.5).double())
+    torch.testing.assert_close(grids.from_points([0.0, 1.0, 3.0]).cells, torch.tensor([0.0, 1.0, 2.0]).double())

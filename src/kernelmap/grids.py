@@ -6,6 +6,7 @@ c components on n points has c n values, component by component.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -50,6 +51,16 @@ class Grid:
     def value_weights(self) -> Float[Tensor, " size"]:
         """The quadrature weight of every value, component by component."""
         return self.weights if self.components == 1 else self.weights.repeat(self.components)
+
+    @cached_property
+    def cells(self) -> Float[Tensor, " n"]:
+        """Widths of the cells that end at the points of a grid in one dimension.
+
+        The first begins as far before its point as the quadrature does: dx for `radii`, 0 for `from_points`.
+        """
+        steps = self.points[:, 0].diff()
+        first = 2 * self.weights[:1] - steps[:1]
+        return torch.cat([first.where(first > 1e-6 * steps[:1], 0), steps])
 
     def with_components(self, components: int) -> "Grid":
         return replace(self, components=components)

@@ -70,12 +70,8 @@ def bare_algebra(model: PosteriorMap, context: Context) -> None:
         for rows in (prior.variance, prior.variance[:1]):  # with the jumps of the tokens, in either pass
             torch.matmul(rows, context.U)
         eye = torch.eye(R, dtype=phi.dtype)
-        for _ in range(Q):
-            torch.linalg.cholesky(A @ A.mT + eye)
-        gram = A @ A.mT + eye
-        for _ in range(Q):
-            factor = torch.linalg.cholesky(gram)
-        torch.linalg.solve_triangular(factor, phi.mT, upper=False)
+        factors = [torch.linalg.cholesky(gram) for gram in (A @ A.mT + eye, A @ A.mT + eye) for _ in range(Q)]
+        torch.linalg.solve_triangular(factors[-1], phi.mT, upper=False)
 
 
 def published_dartr(context: Context, steps: int = 100) -> np.ndarray:

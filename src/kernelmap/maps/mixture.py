@@ -17,8 +17,8 @@ from kernelmap.maps.regression import Regression, above_noise
 class Jumps(NamedTuple):
     """Jumps of tokens within the cells of their grid, with negative sign and over the cells' widths h.
 
-    A cell ends at each point but the last. The first one begins as far before its point as the quadrature does: radii
-    have a cell from zero, where a radial token vanishes. Those of the first two cells are kept apart from the rest.
+    A cell ends at each point but the last; where the quadrature has one before the first point, as that of radii has
+    from zero, a token vanishes at its beginning. Jumps in the first two cells are kept apart from the rest.
     """
 
     first: Float[Tensor, "*#b 2 d"]
@@ -28,10 +28,7 @@ class Jumps(NamedTuple):
     @classmethod
     def of(cls, U: Float[Tensor, "*#b N d"], y: Grid) -> "Jumps":
         """How far the slope of each step exceeds those beside it. In place: to write arrays of this size takes long."""
-        steps = y.points[:, 0].diff()
-        before = (2 * y.weights[:1] - steps[:1]).clamp(min=0)
-        before = before.where(before > 1e-6 * steps[:1], 0)
-        h = torch.cat([before, steps]).to(U)
+        h = y.cells.to(U)
         slope = U.diff(dim=-2).abs_().mul_(1 / h[1:, None])
         rest = torch.maximum(slope[..., :-2, :], slope[..., 2:, :]).sub_(slope[..., 1:-1, :]).clamp_(max=0)
         start = U[..., :1, :].abs() / h[0] if h[0] > 0 else torch.zeros_like(U[..., :1, :])

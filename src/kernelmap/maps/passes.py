@@ -27,7 +27,8 @@ class Pairs(NamedTuple):
 
     A = Φᵀ w U: responses of the features; the tokens' jumps; the components' weights omega and log odds; in units of
     the amplitude: their variance of K, what jumps make of it (Σ variance (jump h)²), and the variance sigma of a white
-    error; theta: variance of a jump's place in its cell; floor: relative variance of f.
+    error; theta: variance of a jump's place in its cell; floor: relative variance of f, whose mean square
+    is power.
     """
 
     phi: Float[Tensor, "N R"]
@@ -41,14 +42,11 @@ class Pairs(NamedTuple):
     sigma: Float[Tensor, "Q *#b 1"]
     theta: float
     floor: float
+    power: Float[Tensor, "*#b 1"]
 
     @property
     def d(self) -> int:
         return self.f.shape[-1]
-
-    @property
-    def power(self) -> Float[Tensor, "*#b 1"]:
-        return self.f.square().mean(dim=-1, keepdim=True)
 
 
 class FirstPass(NamedTuple):

@@ -111,7 +111,7 @@ class PosteriorMap(BandedMap):
             odds = torch.cat([odds[:-1].expand(-1, *exact.shape), odds[-1:].where(~exact, -math.inf)])
         variance = prior.variance.reshape(*column, context.y.size)
         jumps = Jumps.of(U, context.y)
-        power = torch.linalg.vector_norm(U, dim=(-2, -1), keepdim=True).square() / (U.shape[-2] * U.shape[-1])
+        tokens = torch.linalg.vector_norm(U, dim=(-2, -1), keepdim=True).square() / (U.shape[-2] * U.shape[-1])
         return Pairs(
             phi=prior.phi,
             A=(prior.weighted @ U)[..., None, :, :],
@@ -121,9 +121,10 @@ class PosteriorMap(BandedMap):
             odds=odds,
             variance=variance,
             jumped=jumps.sum_of_squares(variance),
-            sigma=prior.white.reshape(*column, 1) * power,
+            sigma=prior.white.reshape(*column, 1) * tokens,
             theta=THETA,
             floor=FLOOR**2,
+            power=context.F.square().mean(dim=-1, keepdim=True),
         )
 
     def first_pass(self, pairs: Pairs, noisy: bool) -> FirstPass:

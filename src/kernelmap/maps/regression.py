@@ -36,8 +36,9 @@ class Regression(NamedTuple):
 def regress(
     A: Float[Tensor, "*#b R d"], n: Float[Tensor, "*#b d"], f: Float[Tensor, "*#b d"], omega: Float[Tensor, "Q *#b R"]
 ) -> Regression:
-    B = A * n.rsqrt()[..., None, :]
-    moment = omega * torch.einsum("...rd,...d->...r", A, f / n)
+    s = n.rsqrt()
+    B, g = A * s[..., None, :], f * s
+    moment = omega * (B @ g[..., None])[..., 0]
     precision = (B @ B.mT) * (omega[..., None] * omega[..., None, :])
     precision.diagonal(dim1=-2, dim2=-1).add_(1)
     batch = moment.shape[:-1]
@@ -45,7 +46,7 @@ def regress(
     t = torch.linalg.solve_triangular(factor, moment[..., None], upper=False)
     z = torch.linalg.solve_triangular(factor.mT, t, upper=True)[..., 0]
     # Responses that are all zero, or explained to the last digit, have no misfit, and a logarithm is taken of it.
-    misfit = ((f.square() / n).sum(dim=-1) - t[..., 0].square().sum(dim=-1)).clamp(min=TINY)
+    misfit = (g.square().sum(dim=-1) - t[..., 0].square().sum(dim=-1)).clamp(min=TINY)
     log_det = n.log().sum(dim=-1) + 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1)
     return Regression(omega * z, misfit, log_det, factor, omega.expand(*batch, -1))
 

@@ -87,11 +87,11 @@ def data_file() -> Path:
 
 def block(d: int, sizes: tuple[int, int], batch: int, epochs: int, printed: dict[Split, tuple[float, float]]) -> Block:
     """Discrete-NAO, NAO (trained for so many epochs) and the shipped posterior on both splits."""
-    rows = []
+    rows, passes = [], (DISCRETE_EPOCHS, epochs)
     for split, figures in printed.items():
-        for i, (name, passes) in enumerate((("discrete-nao", DISCRETE_EPOCHS), ("nao", epochs))):
+        for i, name in enumerate(("discrete-nao", "nao")):
             paper = Printed(sizes[i], (figures[i],))
-            rows.append(MechanicsRow(name, d, d, passes, batch, printed=paper, split=split))
+            rows.append(MechanicsRow(name, d, d, passes[i], batch, printed=paper, split=split))
         rows.append(MechanicsRow("posterior", d, split=split))
     return Block(f"d = {d}, dk = {d}", tuple(rows))
 
