@@ -101,7 +101,7 @@ TABLE4 = PaperTable(
     ("test",),
     (
         block(40, (5469528, 142534), 9, 64, {"id": (7.21, 6.57), "ood": (7.95, 6.26)}),
-        block(100, (7353768, 303814), 5, 52, {"id": (6.34, 4.75), "ood": (6.01, 5.58)}),
+        block(100, (7353768, 303814), 5, 40, {"id": (6.34, 4.75), "ood": (6.01, 5.58)}),
         Block("fitted to 1000 pairs", tuple(MechanicsRow("linear", 1000, split=split) for split in ("id", "ood"))),
     ),
 )
