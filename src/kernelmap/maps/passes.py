@@ -102,6 +102,11 @@ def noise_penalty(level: Float[Tensor, "*#b"], d: int) -> Float[Tensor, "*#b"]:
     return NOISE_ODDS * max(1.0, 50 / d) * torch.log1p(level / 0.01)
 
 
-def evidence(regression: Regression, odds: Tensor, d: int) -> Tensor:
-    """Log marginal likelihood of each component, amplitude profiled out, up to a constant."""
+def evidence(regression: Regression, odds: Float[Tensor, "Q *#b"]) -> Float[Tensor, "Q *#b"]:
+    """Log marginal likelihood of each component, up to a constant."""
+    return odds - 0.5 * regression.log_det - 0.5 * regression.misfit
+
+
+def profiled_evidence(regression: Regression, odds: Float[Tensor, "Q *#b"], d: int) -> Float[Tensor, "Q *#b"]:
+    """The same with amplitude and errors scaled together, as is likeliest."""
     return odds - 0.5 * regression.log_det - 0.5 * d * regression.misfit.log()

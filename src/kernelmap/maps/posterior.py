@@ -13,7 +13,7 @@ from kernelmap.kernel import Kernel
 from kernelmap.maps.banded import BandedMap
 from kernelmap.maps.domain import ContextShape
 from kernelmap.maps.mixture import Jumps, Posterior, QuadratureError
-from kernelmap.maps.passes import FirstPass, Pairs, Try, evidence, mixture, noise_penalty
+from kernelmap.maps.passes import FirstPass, Pairs, Try, evidence, mixture, noise_penalty, profiled_evidence
 from kernelmap.maps.prior import LearnedPrior, PosteriorOptions, PriorOnGrid
 from kernelmap.maps.regression import regress
 from kernelmap.metrics import exploration_measure
@@ -140,7 +140,11 @@ class PosteriorMap(BandedMap):
 
         def attempt(level: float) -> tuple[Tensor, Tensor, Tensor]:
             found = regress(pairs.A, relative + level**2, pairs.f, omega)
-            return evidence(found, pairs.odds, pairs.d)[..., None], found.misfit[..., None] / pairs.d, found.mean
+            return (
+                profiled_evidence(found, pairs.odds, pairs.d)[..., None],
+                found.misfit[..., None] / pairs.d,
+                found.mean,
+            )
 
         score, power, mean = attempt(0.0)
         large = (score.softmax(dim=0) * power).sum(dim=0) > LARGE * pairs.power
@@ -160,7 +164,7 @@ class PosteriorMap(BandedMap):
 
         def attempt(level: Float[Tensor, "*#b"]) -> Try:
             found = regress(pairs.A, noise + level.square()[..., None] * pairs.power, pairs.f, omega)
-            return Try(found, evidence(found, pairs.odds, pairs.d) - noise_penalty(level, pairs.d), level)
+            return Try(found, evidence(found, pairs.odds) - noise_penalty(level, pairs.d), level)
 
         none = torch.zeros_like(pairs.power[..., 0])
         exact = attempt(none)
