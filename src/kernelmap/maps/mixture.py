@@ -15,7 +15,7 @@ from kernelmap.maps.regression import Regression, above_noise
 
 
 class Jumps(NamedTuple):
-    """Jumps of tokens within the cells of their grid, with negative sign and over the cells' widths h.
+    """Squares of the jumps of tokens within the cells of their grid, over the cells' widths h.
 
     A cell ends at each point but the last; where the quadrature has one before the first point, as that of radii has
     from zero, a token vanishes at its beginning. Jumps in the first two cells are kept apart from the rest.
@@ -34,17 +34,12 @@ class Jumps(NamedTuple):
         start = U[..., :1, :].abs() / h[0] if h[0] > 0 else torch.zeros_like(U[..., :1, :])
         second, third = slope[..., :1, :], slope[..., 1:2, :]
         first = torch.cat([second - start, torch.maximum(start, third) - second], dim=-2).clamp(max=0)
-        return cls(first, rest, h[:-1])
+        return cls(first.square(), rest.square_(), h[:-1])
 
     def sum(self, values: Float[Tensor, "*#b M N"]) -> Float[Tensor, "*#b M d"]:
-        """Σ over cells of value times jump times h."""
-        weighted = -(self.h**2) * values[..., :-1]
-        return weighted[..., :2] @ self.first + weighted[..., 2:] @ self.rest
-
-    def sum_of_squares(self, values: Float[Tensor, "*#b M N"]) -> Float[Tensor, "*#b M d"]:
-        """Σ over cells of value times the square of jump times h."""
+        """Σ over cells of value times (jump h)²."""
         weighted = self.h**4 * values[..., :-1]
-        return weighted[..., :2] @ self.first.square() + weighted[..., 2:] @ self.rest.square()
+        return weighted[..., :2] @ self.first + weighted[..., 2:] @ self.rest
 
 
 @dataclass(frozen=True)
@@ -107,7 +102,8 @@ class Posterior(KernelPosterior):
         means, variances = self._moments(((weights[:, None] * self.phi).mT @ U)[..., None, :, :])
         jumps = Jumps.of(U, self.context.y)
         noise = (
-            self.errors.variance(jumps.sum(self.kernel), jumps.sum_of_squares(self.errors.v))
+            jumps.sum(self.errors.at_jumps(self.kernel))
+            + self.errors.constant
             + self.levels.square()[..., None] * self.power
         )
         return means, variances + self.scale[..., None] * noise
@@ -133,12 +129,11 @@ class Posterior(KernelPosterior):
 
 
 class QuadratureError(NamedTuple):
-    """Variance of f's error from the jumps of its tokens: θ² (Σ K jump h)² + Σ v (jump h)² + constant."""
+    """Variance of f's error from the jumps of its tokens: Σ (θ K² + v) (jump h)² + constant."""
 
     theta: float
     v: Float[Tensor, "*#b N"]
     constant: Float[Tensor, "*#b 1"]
 
-    def variance(self, of_kernel: Float[Tensor, "*#b n"], of_squares: Float[Tensor, "*#b n"]) -> Float[Tensor, "*#b n"]:
-        """From Σ K jump h and Σ v (jump h)²."""
-        return self.theta * of_kernel.square() + of_squares + self.constant
+    def at_jumps(self, kernel: Float[Tensor, "*#b N"]) -> Float[Tensor, "*#b N"]:
+        return self.theta * kernel.square() + self.v

@@ -97,7 +97,7 @@ class PosteriorMap(BandedMap):
             (kept * pairs.variance).sum(dim=0),
             (first.amplitude * pairs.sigma).sum(dim=0) + pairs.floor * pairs.power,
         )
-        noise = errors.variance(pairs.jumps.sum(first.kernel), (kept * pairs.jumped).sum(dim=0))
+        noise = pairs.jumps.sum(errors.at_jumps(first.kernel)) + errors.constant
         tries = self.second_pass(pairs, first, noise, levels)
         plausible = ~(first.large[..., 0] | tries[0].unexplained(pairs.d))
         return Posterior(pairs.phi, *mixture(tries, context.d), errors, pairs.power, context), plausible
@@ -120,7 +120,7 @@ class PosteriorMap(BandedMap):
             omega=prior.omega.reshape(*column, prior.phi.shape[1]),
             odds=odds,
             variance=variance,
-            jumped=jumps.sum_of_squares(variance),
+            jumped=jumps.sum(variance),
             sigma=prior.white.reshape(*column, 1) * tokens,
             theta=THETA,
             floor=FLOOR**2,
