@@ -119,8 +119,8 @@ class Posterior(KernelPosterior):
         return (mean + scale[chosen].sqrt()[:, None] * omega * spread) @ self.phi.mT
 
     def _moments(self, X: Float[Tensor, "*#b R n"]) -> tuple[Tensor, Tensor]:
-        means = (self.cells.mean[..., None, :] @ X)[..., 0, :]
-        return means, self.scale[..., None] * self.cells.variance(X)
+        means, variances = self.cells.moments(X)
+        return means, self.scale[..., None] * variances
 
     def _mixed(self, means: Tensor, variances: Tensor) -> tuple[Tensor, Tensor]:
         share = self.share[..., None]

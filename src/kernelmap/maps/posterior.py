@@ -16,7 +16,6 @@ from kernelmap.maps.mixture import Jumps, Posterior, QuadratureError
 from kernelmap.maps.passes import FirstPass, Pairs, Try, evidence, mixture, noise_penalty, profiled_evidence
 from kernelmap.maps.prior import LearnedPrior, PosteriorOptions, PriorOnGrid
 from kernelmap.maps.regression import regress
-from kernelmap.metrics import exploration_measure
 
 NOISE_LEVELS = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3)
 """Relative noise on f that is tried where the errors of exact data do not explain the misfit."""
@@ -38,7 +37,8 @@ LARGE = 10.0
 
 BAND_FACTOR, BAND_FEW_PAIRS, BAND_FLOOR = 0.1, 1.6, 0.004
 """The band: log of the factor on the standard deviation, the factor's growth below 50 pairs, and the least
-standard deviation as a share of the kernel's root mean square. Chosen on systems left out of training."""
+standard deviation as a share of the kernel's root mean square where tokens are large. Chosen on systems left out of
+training."""
 
 
 class PosteriorMap(BandedMap):
@@ -180,8 +180,8 @@ class PosteriorMap(BandedMap):
         """The calibrated standard deviation of the kernel at every point."""
         context = posterior.context
         factor = math.exp(BAND_FACTOR + BAND_FEW_PAIRS * max(0.0, math.log(50 / context.d)))
-        rho = exploration_measure(context.U.mT, context.y)[..., None, :] * context.y.value_weights.to(posterior.phi)
-        rms = ((rho * posterior.kernel.square()).sum(dim=-1, keepdim=True)).sqrt()
+        looked = torch.linalg.vector_norm(context.U, dim=-1)[..., None, :] * context.y.value_weights.to(posterior.phi)
+        rms = ((looked * posterior.kernel.square()).sum(dim=-1, keepdim=True) / looked.sum(dim=-1, keepdim=True)).sqrt()
         return (factor**2 * posterior.variance.clamp(min=0) + (BAND_FLOOR * rms).square()).sqrt()
 
     def prior_on(self, y: Grid) -> PriorOnGrid:

@@ -26,11 +26,15 @@ class Regression(NamedTuple):
     factor: Float[Tensor, "Q *#b R R"]
     omega: Float[Tensor, "Q *#b R"]
 
-    def variance(self, X: Float[Tensor, "*#b R n"]) -> Float[Tensor, "Q *#b n"]:
-        """Posterior variance of Xᵀ (ω z). By the inverse of L: BLAS multiplies many columns faster than it solves."""
+    def moments(self, X: Float[Tensor, "*#b R n"]) -> tuple[Float[Tensor, "Q *#b n"], Float[Tensor, "Q *#b n"]]:
+        """Posterior mean and variance of Xᵀ (ω z).
+
+        By the inverse of L: BLAS multiplies many columns faster than it solves.
+        """
         eye = torch.eye(X.shape[-2], dtype=X.dtype, device=X.device)
         inverse = torch.linalg.solve_triangular(self.factor, eye, upper=False)
-        return ((inverse * self.omega[..., None, :]) @ X).square().sum(dim=-2)
+        products = torch.cat([self.mean[..., None, :], inverse * self.omega[..., None, :]], dim=-2) @ X
+        return products[..., 0, :], products[..., 1:, :].square().sum(dim=-2)
 
 
 def regress(
