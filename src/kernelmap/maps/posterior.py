@@ -15,7 +15,7 @@ from kernelmap.maps.domain import ContextShape
 from kernelmap.maps.mixture import Jumps, Posterior, QuadratureError
 from kernelmap.maps.passes import FirstPass, Pairs, Try, evidence, mixture, noise_penalty, profiled_evidence
 from kernelmap.maps.prior import LearnedPrior, PosteriorOptions, PriorOnGrid
-from kernelmap.maps.regression import regress
+from kernelmap.maps.regression import Regression, regress
 
 NOISE_LEVELS = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3)
 """Relative noise on f that is tried where the errors of exact data do not explain the misfit."""
@@ -159,22 +159,29 @@ class PosteriorMap(BandedMap):
     def second_pass(
         self, pairs: Pairs, first: FirstPass, noise: Float[Tensor, "*#b d"], levels: tuple[float, ...]
     ) -> list[Try]:
-        """In units of f: with the error that jumps make in the kernel of pass one, and noise of several levels."""
+        """In units of f: with the error that jumps make in the kernel of pass one, and noise of several levels.
+
+        Errors of exact data have a known size. Where they do not explain the pairs, the size is the likeliest one.
+        """
         omega = pairs.omega * first.alpha.sqrt()
 
-        def attempt(level: Float[Tensor, "*#b"]) -> Try:
-            found = regress(pairs.A, noise + level.square()[..., None] * pairs.power, pairs.f, omega)
-            return Try(found, evidence(found, pairs.odds) - noise_penalty(level, pairs.d), level)
+        def conditioned(level: Float[Tensor, "*#b"]) -> Regression:
+            return regress(pairs.A, noise + level.square()[..., None] * pairs.power, pairs.f, omega)
+
+        def attempt(found: Regression, level: Float[Tensor, "*#b"]) -> Try:
+            return Try(found, profiled_evidence(found, pairs.odds, pairs.d) - noise_penalty(level, pairs.d), level)
 
         none = torch.zeros_like(pairs.power[..., 0])
-        exact = attempt(none)
+        found = conditioned(none)
+        exact = Try(found, evidence(found, pairs.odds), none)
         doubtful = exact.unexplained(pairs.d)
         if len(levels) == 1 or not bool(doubtful.any()):
             return [exact]
-        tries = [exact] + [attempt(none + level).only(doubtful) for level in levels[1:]]
-        likeliest = torch.stack([found.likelihood for found in tries]).argmax(dim=0, keepdim=True)
-        best = torch.stack([found.level for found in tries]).gather(0, likeliest)[0]
-        return tries + [attempt(best * factor).only(doubtful & (best > 0)) for factor in REFINED]
+        tries = [attempt(found, none)] + [attempt(conditioned(none + level), none + level) for level in levels[1:]]
+        likeliest = torch.stack([each.likelihood for each in tries]).argmax(dim=0, keepdim=True)
+        best = torch.stack([each.level for each in tries]).gather(0, likeliest)[0]
+        refined = [attempt(conditioned(best * factor), best * factor).only(best > 0) for factor in REFINED]
+        return [exact.only(~doubtful)] + [each.only(doubtful) for each in tries + refined]
 
     def standard_deviation(self, posterior: Posterior) -> Float[Tensor, "*#b N"]:
         """The calibrated standard deviation of the kernel at every point."""
