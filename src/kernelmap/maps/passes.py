@@ -28,7 +28,7 @@ class Pairs(NamedTuple):
     A = Φᵀ w U: responses of the features; the tokens' jumps; the components' weights omega and log odds; in units of
     the amplitude: their variance of K, what jumps make of it (Σ variance (jump h)²), and the variance sigma of a white
     error; theta: variance of a jump's place in its cell; floor: relative variance of f, whose mean square
-    is power.
+    is power; errors: variances of f from other causes.
     """
 
     phi: Float[Tensor, "N R"]
@@ -43,6 +43,7 @@ class Pairs(NamedTuple):
     theta: float
     floor: float
     power: Float[Tensor, "*#b 1"]
+    errors: Float[Tensor, "*#b d"] | None
 
     @property
     def d(self) -> int:

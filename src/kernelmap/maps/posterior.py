@@ -15,7 +15,7 @@ from kernelmap.maps.domain import ContextShape
 from kernelmap.maps.mixture import Jumps, Posterior, QuadratureError
 from kernelmap.maps.passes import FirstPass, Pairs, Try, evidence, mixture, noise_penalty, profiled_evidence
 from kernelmap.maps.prior import LearnedPrior, PosteriorOptions, PriorOnGrid
-from kernelmap.maps.regression import Regression, regress
+from kernelmap.maps.regression import TINY, Regression, regress
 
 NOISE_LEVELS = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3)
 """Relative noise on f that is tried where the errors of exact data do not explain the misfit."""
@@ -73,18 +73,26 @@ class PosteriorMap(BandedMap):
 
     def conditioned(self, mean: Kernel, context: Context) -> Kernel:
         """Another map's kernel as prior mean, corrected by what the pairs say against it."""
+        values = mean.values
         residual = Context._trusted(context.U, context.F - mean.apply(context.U), context.y, context.x)
-        return Kernel(mean.values + self.posterior(residual).kernel, context.y, context.x)
+        errors = THETA * Jumps.of(context.U, context.y).sum(values.square())
+        return Kernel(values + self.posterior(residual, errors=errors).kernel, context.y, context.x)
 
-    def posterior(self, context: Context, levels: tuple[float, ...] = NOISE_LEVELS) -> Posterior:
+    def posterior(
+        self,
+        context: Context,
+        levels: tuple[float, ...] = NOISE_LEVELS,
+        errors: Float[Tensor, "*#b d"] | None = None,
+    ) -> Posterior:
         """Condition on the pairs; where exact data would not look so, on all these relative noise levels.
 
-        Only then the smooth kind of kernel takes part: for exact data it has nothing to add.
+        Only then the smooth kind of kernel takes part: for exact data it has nothing to add. `errors` are variances of
+        f from other causes than jumps in the kernel that is looked for.
         """
-        exact, plausible = self._conditioned(self.pairs(context), context, levels[:1])
+        exact, plausible = self._conditioned(self.pairs(context, errors), context, levels[:1])
         if len(levels) == 1 or bool(plausible.all()):
             return exact
-        return self._conditioned(self.pairs(context, plausible), context, levels)[0]
+        return self._conditioned(self.pairs(context, errors, plausible), context, levels)[0]
 
     def _conditioned(
         self, pairs: Pairs, context: Context, levels: tuple[float, ...]
@@ -98,11 +106,18 @@ class PosteriorMap(BandedMap):
             (first.amplitude * pairs.sigma).sum(dim=0) + pairs.floor * pairs.power,
         )
         noise = pairs.jumps.sum(errors.at_jumps(first.kernel)) + errors.constant
+        if pairs.errors is not None:
+            noise = noise + pairs.errors
         tries = self.second_pass(pairs, first, noise, levels)
         plausible = ~(first.large[..., 0] | tries[0].unexplained(pairs.d))
         return Posterior(pairs.phi, *mixture(tries, context.d), errors, pairs.power, context), plausible
 
-    def pairs(self, context: Context, exact: Bool[Tensor, "*#b"] | None = None) -> Pairs:
+    def pairs(
+        self,
+        context: Context,
+        errors: Float[Tensor, "*#b d"] | None = None,
+        exact: Bool[Tensor, "*#b"] | None = None,
+    ) -> Pairs:
         """The context as the prior sees it: by the learned kinds of kernels and, where not exact, the smooth one."""
         U, column = context.U, (-1, *[1] * (context.F.ndim - 1))
         prior = self.prior_on(context.y).kinds(smooth=exact is not None)
@@ -125,6 +140,7 @@ class PosteriorMap(BandedMap):
             theta=THETA,
             floor=FLOOR**2,
             power=context.F.square().mean(dim=-1, keepdim=True),
+            errors=errors,
         )
 
     def first_pass(self, pairs: Pairs, noisy: bool) -> FirstPass:
@@ -135,6 +151,8 @@ class PosteriorMap(BandedMap):
         """
         own = (pairs.omega.square() * pairs.A.square().mean(dim=-1)).sum(dim=-1, keepdim=True)
         each = (pairs.theta * pairs.jumped + pairs.sigma) / own + pairs.floor
+        if pairs.errors is not None:
+            each = each + pairs.errors / pairs.power.clamp(min=TINY)
         relative = (pairs.odds.softmax(dim=0)[..., None] * each).sum(dim=0)
         omega = pairs.omega * own.rsqrt()
 
