@@ -14,8 +14,7 @@ from kernelmap.errors import InputError
 from kernelmap.grids import Grid, from_points, radii
 from kernelmap.kernel import Kernel
 from kernelmap.maps import ContextShape, PosteriorMap, PosteriorOptions
-from kernelmap.maps.mixture import Jumps
-from kernelmap.maps.posterior import THETA
+from kernelmap.maps.mixture import THETA, Jumps
 from kernelmap.maps.regression import regress
 from kernelmap.metrics import relative_difference
 from kernelmap.training.predictive import PredictiveObjective

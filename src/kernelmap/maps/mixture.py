@@ -13,6 +13,9 @@ from kernelmap.grids import Grid
 from kernelmap.maps.banded import KernelPosterior
 from kernelmap.maps.regression import Regression, above_noise
 
+THETA = 1 / 12
+"""Variance of a jump's place in its cell, which may be anywhere."""
+
 
 class Jumps(NamedTuple):
     """Squares of the jumps of tokens within the cells of their grid, over the cells' widths h.
@@ -131,9 +134,8 @@ class Posterior(KernelPosterior):
 class QuadratureError(NamedTuple):
     """Variance of f's error from the jumps of its tokens: Σ (θ K² + v) (jump h)² + constant."""
 
-    theta: float
     v: Float[Tensor, "*#b N"]
     constant: Float[Tensor, "*#b 1"]
 
     def at_jumps(self, kernel: Float[Tensor, "*#b N"]) -> Float[Tensor, "*#b N"]:
-        return self.theta * kernel.square() + self.v
+        return THETA * kernel.square() + self.v

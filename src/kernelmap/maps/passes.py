@@ -15,8 +15,8 @@ NOISE_ODDS = 9.0
 tell noise from a kernel of an unseen kind."""
 
 UNEXPLAINED = 1.5
-"""So many times the misfit that is expected. Medians on systems left out of training, for 30 to 302 pairs: 0.4 to 1
-for exact data, 4 to 6 at 0.3 % noise."""
+"""So many times the misfit that is expected. Medians on systems left out of training, for 302 to 30 pairs: 0.4 to 0.7
+for exact data, 6 to 3 at 0.3 % noise."""
 
 PRUNED = 1e-6
 """Cells of smaller probability are dropped."""
@@ -27,8 +27,7 @@ class Pairs(NamedTuple):
 
     A = Φᵀ w U: responses of the features; the tokens' jumps; the components' weights omega and log odds; in units of
     the amplitude: their variance of K, what jumps make of it (Σ variance (jump h)²), and the variance sigma of a white
-    error; theta: variance of a jump's place in its cell; floor: relative variance of f, whose mean square
-    is power; errors: variances of f from other causes.
+    error; power: mean square of f; errors: its variances from other causes.
     """
 
     phi: Float[Tensor, "N R"]
@@ -40,8 +39,6 @@ class Pairs(NamedTuple):
     variance: Float[Tensor, "Q *#b N"]
     jumped: Float[Tensor, "Q *#b d"]
     sigma: Float[Tensor, "Q *#b 1"]
-    theta: float
-    floor: float
     power: Float[Tensor, "*#b 1"]
     errors: Float[Tensor, "*#b d"] | None
 

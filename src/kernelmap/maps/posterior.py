@@ -12,7 +12,7 @@ from kernelmap.grids import Grid
 from kernelmap.kernel import Kernel
 from kernelmap.maps.banded import BandedMap
 from kernelmap.maps.domain import ContextShape
-from kernelmap.maps.mixture import Jumps, Posterior, QuadratureError
+from kernelmap.maps.mixture import THETA, Jumps, Posterior, QuadratureError
 from kernelmap.maps.passes import FirstPass, Pairs, Try, evidence, mixture, noise_penalty, profiled_evidence
 from kernelmap.maps.prior import LearnedPrior, PosteriorOptions, PriorOnGrid
 from kernelmap.maps.regression import TINY, Regression, regress
@@ -22,9 +22,6 @@ NOISE_LEVELS = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3)
 
 REFINED = (0.55, 1.8)
 """Factors on the best level, tried last."""
-
-THETA = 1 / 12
-"""Variance of a jump's place in its cell, which may be anywhere."""
 
 FLOOR = 1e-3
 """Relative error of f that is always allowed for."""
@@ -99,11 +96,10 @@ class PosteriorMap(BandedMap):
     ) -> tuple[Posterior, Bool[Tensor, "*#b"]]:
         """Also where errors of exact data explain the pairs."""
         first = self.first_pass(pairs, noisy=len(levels) > 1)
-        kept = self.log_kept.exp() * pairs.theta * first.amplitude
+        kept = self.log_kept.exp() * THETA * first.amplitude
         errors = QuadratureError(
-            pairs.theta,
             (kept * pairs.variance).sum(dim=0),
-            (first.amplitude * pairs.sigma).sum(dim=0) + pairs.floor * pairs.power,
+            (first.amplitude * pairs.sigma).sum(dim=0) + FLOOR**2 * pairs.power,
         )
         noise = pairs.jumps.sum(errors.at_jumps(first.kernel)) + errors.constant
         if pairs.errors is not None:
@@ -137,8 +133,6 @@ class PosteriorMap(BandedMap):
             variance=variance,
             jumped=jumps.sum(variance),
             sigma=prior.white.reshape(*column, 1) * tokens,
-            theta=THETA,
-            floor=FLOOR**2,
             power=context.F.square().mean(dim=-1, keepdim=True),
             errors=errors,
         )
@@ -150,7 +144,7 @@ class PosteriorMap(BandedMap):
         proportion, for what an error is to an amplitude is what the misfit tells.
         """
         own = (pairs.omega.square() * pairs.A.square().mean(dim=-1)).sum(dim=-1, keepdim=True)
-        each = (pairs.theta * pairs.jumped + pairs.sigma) / own + pairs.floor
+        each = (THETA * pairs.jumped + pairs.sigma) / own + FLOOR**2
         if pairs.errors is not None:
             each = each + pairs.errors / pairs.power.clamp(min=TINY)
         relative = (pairs.odds.softmax(dim=0)[..., None] * each).sum(dim=0)
