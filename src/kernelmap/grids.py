@@ -54,13 +54,16 @@ class Grid:
 
     @cached_property
     def cells(self) -> Float[Tensor, " n"]:
-        """Widths of the cells that end at the points of a grid in one dimension.
+        """Widths of the cells that end at the points of a grid in one dimension with trapezoidal weights.
 
-        The first begins as far before its point as the quadrature does: dx for `radii`, 0 for `from_points`.
+        The first begins as far before its point as its weight says: dx for `radii`, 0 for `from_points`.
         """
-        steps = self.points[:, 0].diff()
-        first = 2 * self.weights[:1] - steps[:1]
-        return torch.cat([first.where(first > 1e-6 * steps[:1], 0), steps])
+        if self.dim != 1 or self.is_point:
+            raise InputError(f"cells are those of a grid of several points in one dimension, got {self.points.shape}.")
+        with torch.inference_mode(False):
+            steps = self.points[:, 0].diff()
+            first = 2 * self.weights[:1] - steps[:1]
+            return torch.cat([first.where(first > 0.01 * steps[:1], 0), steps])
 
     def with_components(self, components: int) -> "Grid":
         return replace(self, components=components)

@@ -17,8 +17,8 @@ from kernelmap.maps.passes import FirstPass, Pairs, Try, evidence, mixture, nois
 from kernelmap.maps.prior import LearnedPrior, PosteriorOptions, PriorOnGrid
 from kernelmap.maps.regression import TINY, Regression, regress
 
-NOISE_LEVELS = (0.0, 0.003, 0.01, 0.03, 0.1, 0.3)
-"""Relative noise on f that is tried where the errors of exact data do not explain the misfit."""
+NOISE_LEVELS = (0.003, 0.01, 0.03, 0.1, 0.3)
+"""Relative noise on f that is tried, besides none, where the errors of exact data do not explain the misfit."""
 
 REFINED = (0.55, 1.8)
 """Factors on the best level, tried last."""
@@ -81,13 +81,13 @@ class PosteriorMap(BandedMap):
         levels: tuple[float, ...] = NOISE_LEVELS,
         errors: Float[Tensor, "*#b d"] | None = None,
     ) -> Posterior:
-        """Condition on the pairs; where exact data would not look so, on all these relative noise levels.
+        """Condition on the pairs; where exact data would not look so, also with these relative noise levels.
 
         Only then the smooth kind of kernel takes part: for exact data it has nothing to add. `errors` are variances of
         f from other causes than jumps in the kernel that is looked for.
         """
-        exact, plausible = self._conditioned(self.pairs(context, errors), context, levels[:1])
-        if len(levels) == 1 or bool(plausible.all()):
+        exact, plausible = self._conditioned(self.pairs(context, errors), context, ())
+        if not levels or bool(plausible.all()):
             return exact
         return self._conditioned(self.pairs(context, errors, plausible), context, levels)[0]
 
@@ -95,7 +95,7 @@ class PosteriorMap(BandedMap):
         self, pairs: Pairs, context: Context, levels: tuple[float, ...]
     ) -> tuple[Posterior, Bool[Tensor, "*#b"]]:
         """Also where errors of exact data explain the pairs."""
-        first = self.first_pass(pairs, noisy=len(levels) > 1)
+        first = self.first_pass(pairs, noisy=bool(levels))
         kept = self.log_kept.exp() * THETA * first.amplitude
         errors = QuadratureError(
             (kept * pairs.variance).sum(dim=0),
@@ -115,7 +115,7 @@ class PosteriorMap(BandedMap):
         exact: Bool[Tensor, "*#b"] | None = None,
     ) -> Pairs:
         """The context as the prior sees it: by the learned kinds of kernels and, where not exact, the smooth one."""
-        U, column = context.U, (-1, *[1] * (context.F.ndim - 1))
+        U, column = context.U, (-1, *[1] * (len(context.batch_shape) + 1))
         prior = self.prior_on(context.y).kinds(smooth=exact is not None)
         odds = prior.odds.reshape(column)
         if exact is not None:
@@ -183,13 +183,13 @@ class PosteriorMap(BandedMap):
         def attempt(found: Regression, level: Float[Tensor, "*#b"]) -> Try:
             return Try(found, profiled_evidence(found, pairs.odds, pairs.d) - noise_penalty(level, pairs.d), level)
 
-        none = torch.zeros_like(pairs.power[..., 0])
+        none = torch.zeros_like(noise[..., 0])
         found = conditioned(none)
         exact = Try(found, evidence(found, pairs.odds), none)
         doubtful = exact.unexplained(pairs.d)
-        if len(levels) == 1 or not bool(doubtful.any()):
+        if not levels or not bool(doubtful.any()):
             return [exact]
-        tries = [attempt(found, none)] + [attempt(conditioned(none + level), none + level) for level in levels[1:]]
+        tries = [attempt(found, none)] + [attempt(conditioned(none + level), none + level) for level in levels]
         likeliest = torch.stack([each.likelihood for each in tries]).argmax(dim=0, keepdim=True)
         best = torch.stack([each.level for each in tries]).gather(0, likeliest)[0]
         refined = [attempt(conditioned(best * factor), best * factor).only(best > 0) for factor in REFINED]
