@@ -53,7 +53,7 @@ def test_the_table_has_the_papers_rows_ours_and_the_floor():
     nao = rows["nao-100-100-ood"]
     assert nao.printed is not None
     assert nao.printed.operator == (5.58,)
-    assert (nao.options.normaliser, nao.options.per_component, nao.recipe.points) == ("functions", True, 53)
+    assert (nao.options.normaliser, nao.options.per_component, nao.recipe.points) == ("functions", True, 26)
     assert rows["discrete-40-40-id"].options.normaliser == "array"
     assert cells(TABLE4, {})[0][1][1][:4] == ["NAO, ID", "- (142534)", "-", "6.57"]
 
