@@ -71,6 +71,15 @@ class Grid:
     def has_points_of(self, other: "Grid") -> bool:
         return self.points is other.points or torch.equal(self.points, other.points)
 
+    def equals(self, other: "Grid") -> bool:
+        """The same points, weights and components, on the same device."""
+        return self is other or (
+            self.components == other.components
+            and self.points.device == other.points.device
+            and torch.equal(self.points, other.points)
+            and torch.equal(self.weights, other.weights)
+        )
+
     def sample(self, chosen: Int[Tensor, " m"]) -> "Grid":
         """Some of the points, with weights that keep integrals the same on average over random choices."""
         scale = len(self.points) / len(chosen)

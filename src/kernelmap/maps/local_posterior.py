@@ -96,4 +96,4 @@ class LocalPosterior(KernelPosterior):
     def _variance(self, X: Float[Tensor, "*b M R n"], cells: Regression) -> Float[Tensor, "*b M n"]:
         """Of cᵀ X."""
         common = (self.mean @ X)[..., None, :]
-        return self.scale.square() * cells.moments(torch.cat([X, common], dim=-2))[1][0]
+        return self.scale.square() * cells.variance_of(torch.cat([X, common], dim=-2))[0]

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from kernelmap.maps.mixture import Jumps
+from kernelmap.maps.mixture import Jumps, QuadratureError
 from kernelmap.maps.regression import Regression
 
 NOISE_ODDS = 9.0
@@ -27,7 +27,7 @@ class Pairs(NamedTuple):
 
     A = Φᵀ w U: responses of the features; the tokens' jumps; the components' weights omega and log odds; in units of
     the amplitude: their variance of K, what jumps make of it (Σ variance (jump h)²), and the variance sigma of a white
-    error; power: mean square of f; errors: its variances from other causes.
+    error; power: mean square of f; norms of the tokens at every point; errors: variances of f from other causes.
     """
 
     phi: Float[Tensor, "N R"]
@@ -40,6 +40,7 @@ class Pairs(NamedTuple):
     jumped: Float[Tensor, "Q *#b d"]
     sigma: Float[Tensor, "Q *#b 1"]
     power: Float[Tensor, "*#b 1"]
+    norms: Float[Tensor, "*#b N"]
     errors: Float[Tensor, "*#b d"] | None
 
     @property
@@ -80,15 +81,21 @@ class Try(NamedTuple):
         return self.score.logsumexp(dim=0)
 
 
+class SecondPass(NamedTuple):
+    """Errors of f from the kernel of pass one, what was tried with them, and where exact data would look so."""
+
+    errors: QuadratureError
+    tries: list[Try]
+    plausible: Bool[Tensor, "*#b"]
+
+
 def mixture(tries: list[Try], d: int) -> tuple[Tensor, Regression, Tensor, Tensor]:
     """Share, regression, scale and noise level of all cells that matter."""
     share = torch.cat([found.score for found in tries]).softmax(dim=0)
     matters = share.flatten(1).amax(dim=1) > PRUNED
     kept = [part.nonzero()[:, 0] for part in matters.split([len(found.score) for found in tries])]
-    parts = [
-        [part.index_select(0, index) for part in found.regression] for found, index in zip(tries, kept, strict=True)
-    ]
-    cells = Regression(*(torch.cat(part) for part in zip(*parts, strict=True)))
+    parts = [found.regression.only(index) for found, index in zip(tries, kept, strict=True)]
+    cells = parts[0] if len(parts) == 1 else Regression(*map(torch.cat, zip(*parts, strict=True)))
     share = share[matters]
     levels = torch.cat(
         [each.level.expand(len(index), *share.shape[1:]) for each, index in zip(tries, kept, strict=True)]

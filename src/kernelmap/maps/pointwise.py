@@ -32,7 +32,7 @@ class PointwisePosterior:
     def std(self) -> Float[Tensor, "*b M N"]:
         scale = (self.cells.misfit[0] / self.d)[..., None]
         identity = torch.eye(self.cells.omega.shape[-1], dtype=scale.dtype)
-        return self._on_grid((scale * self.cells.moments(identity)[1][0]).sqrt()).values
+        return self._on_grid((scale * self.cells.variance_of(identity)[0]).sqrt()).values
 
     def _on_grid(self, c: Float[Tensor, "*b M R"]) -> Kernel:
         """Values that are zero but where both points are the same."""

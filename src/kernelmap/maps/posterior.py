@@ -13,7 +13,7 @@ from kernelmap.kernel import Kernel
 from kernelmap.maps.banded import BandedMap
 from kernelmap.maps.domain import ContextShape
 from kernelmap.maps.mixture import THETA, Jumps, Posterior, QuadratureError
-from kernelmap.maps.passes import FirstPass, Pairs, Try, evidence, mixture, noise_penalty, profiled_evidence
+from kernelmap.maps.passes import FirstPass, Pairs, SecondPass, Try, evidence, mixture, noise_penalty, profiled_evidence
 from kernelmap.maps.prior import LearnedPrior, PosteriorOptions, PriorOnGrid
 from kernelmap.maps.regression import TINY, Regression, regress
 
@@ -86,15 +86,25 @@ class PosteriorMap(BandedMap):
         Only then the smooth kind of kernel takes part: for exact data it has nothing to add. `errors` are variances of
         f from other causes than jumps in the kernel that is looked for.
         """
-        exact, plausible = self._conditioned(self.pairs(context, errors), context, ())
-        if not levels or bool(plausible.all()):
-            return exact
-        return self._conditioned(self.pairs(context, errors, plausible), context, levels)[0]
+        prior = self.prior_on(context.y)
+        # Without gradients there is no need to keep account of them, which takes half the time of small operations.
+        with torch.inference_mode(not torch.is_grad_enabled()):
+            pairs = self.pairs(context, prior, errors)
+            found = self._conditioned(pairs, ())
+            if levels and not bool(found.plausible.all()):
+                pairs = self.pairs(context, prior, errors, found.plausible)
+                found = self._conditioned(pairs, levels)
+        return Posterior(
+            prior.phi,
+            prior.rows,
+            *mixture(found.tries, context.d),
+            QuadratureError(*map(torch.clone, found.errors)),
+            pairs.power.clone(),
+            pairs.norms.clone(),
+            context,
+        )
 
-    def _conditioned(
-        self, pairs: Pairs, context: Context, levels: tuple[float, ...]
-    ) -> tuple[Posterior, Bool[Tensor, "*#b"]]:
-        """Also where errors of exact data explain the pairs."""
+    def _conditioned(self, pairs: Pairs, levels: tuple[float, ...]) -> SecondPass:
         first = self.first_pass(pairs, noisy=bool(levels))
         kept = self.log_kept.exp() * THETA * first.amplitude
         errors = QuadratureError(
@@ -106,23 +116,25 @@ class PosteriorMap(BandedMap):
             noise = noise + pairs.errors
         tries = self.second_pass(pairs, first, noise, levels)
         plausible = ~(first.large[..., 0] | tries[0].unexplained(pairs.d))
-        return Posterior(pairs.phi, *mixture(tries, context.d), errors, pairs.power, context), plausible
+        return SecondPass(errors, tries, plausible)
 
     def pairs(
         self,
         context: Context,
+        prior: PriorOnGrid,
         errors: Float[Tensor, "*#b d"] | None = None,
         exact: Bool[Tensor, "*#b"] | None = None,
     ) -> Pairs:
         """The context as the prior sees it: by the learned kinds of kernels and, where not exact, the smooth one."""
         U, column = context.U, (-1, *[1] * (len(context.batch_shape) + 1))
-        prior = self.prior_on(context.y).kinds(smooth=exact is not None)
+        prior = prior.kinds(smooth=exact is not None)
         odds = prior.odds.reshape(column)
         if exact is not None:
             odds = torch.cat([odds[:-1].expand(-1, *exact.shape), odds[-1:].where(~exact, -math.inf)])
         variance = prior.variance.reshape(*column, context.y.size)
         jumps = Jumps.of(U, context.y)
-        tokens = torch.linalg.vector_norm(U, dim=(-2, -1), keepdim=True).square() / (U.shape[-2] * U.shape[-1])
+        norms = torch.linalg.vector_norm(U, dim=-1)
+        tokens = norms.square().mean(dim=-1)[..., None, None] / context.d
         return Pairs(
             phi=prior.phi,
             A=(prior.weighted @ U)[..., None, :, :],
@@ -134,6 +146,7 @@ class PosteriorMap(BandedMap):
             jumped=jumps.sum(variance),
             sigma=prior.white.reshape(*column, 1) * tokens,
             power=context.F.square().mean(dim=-1, keepdim=True),
+            norms=norms,
             errors=errors,
         )
 
@@ -199,12 +212,9 @@ class PosteriorMap(BandedMap):
         """The calibrated standard deviation of the kernel at every point."""
         context = posterior.context
         factor = math.exp(BAND_FACTOR + BAND_FEW_PAIRS * max(0.0, math.log(50 / context.d)))
-        looked = torch.linalg.vector_norm(context.U, dim=-1)[..., None, :] * context.y.value_weights.to(posterior.phi)
+        looked = posterior.norms[..., None, :] * context.y.value_weights.to(posterior.phi)
         rms = ((looked * posterior.kernel.square()).sum(dim=-1, keepdim=True) / looked.sum(dim=-1, keepdim=True)).sqrt()
         return (factor**2 * posterior.variance.clamp(min=0) + (BAND_FLOOR * rms).square()).sqrt()
 
     def prior_on(self, y: Grid) -> PriorOnGrid:
-        low, high = self.shape.y.low[0], self.shape.y.high[0]
-        return self.prior.on_grid(
-            ((y.points[:, 0] - low) / (high - low)).to(self.u_std), y.value_weights.to(self.u_std)
-        )
+        return self.prior.on_grid(y, self.shape.y.low[0], self.shape.y.high[0])

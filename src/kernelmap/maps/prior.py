@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from kernelmap.grids import Grid
+
 LENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 100.0)
 """Length scales, as shares of the domain, of the monotone functions that warps are mixed from."""
 
@@ -54,11 +56,13 @@ def saturations(t: Float[Tensor, " N"]) -> Float[Tensor, "N L"]:
 
 
 class PriorOnGrid(NamedTuple):
-    """The prior on one grid: features Φ, also as rows with quadrature weights, and of every component its weights ω,
-    log odds, variance of K, and variance of a white error of f. The last component is the smooth one.
+    """The prior on one grid: features Φ, also as rows in single precision and as rows with quadrature weights, and of
+    every component its weights ω, log odds, variance of K, and variance of a white error of f. The last component is
+    the smooth one.
     """
 
     phi: Float[Tensor, "N R"]
+    rows: Float[Tensor, "R N"]
     weighted: Float[Tensor, "R N"]
     omega: Float[Tensor, "K R"]
     odds: Float[Tensor, " K"]
@@ -69,7 +73,7 @@ class PriorOnGrid(NamedTuple):
         """With or without the smooth component."""
         chosen = slice(None, None if smooth else -1)
         parts = (part[chosen] for part in (self.omega, self.odds, self.variance, self.white))
-        return PriorOnGrid(self.phi, self.weighted, *parts)
+        return PriorOnGrid(self.phi, self.rows, self.weighted, *parts)
 
 
 class LearnedPrior(nn.Module):
@@ -108,24 +112,26 @@ class LearnedPrior(nn.Module):
         self.free_weights = nn.Parameter(torch.zeros(Q, options.free))
         self.white = nn.Parameter(torch.zeros(Q))
         self.log_odds = nn.Parameter(torch.zeros(Q))
-        self.last: tuple[list[Tensor], PriorOnGrid] | None = None
+        self.last: _Kept | None = None
 
-    def on_grid(self, t: Float[Tensor, " N"], w: Float[Tensor, " N"]) -> PriorOnGrid:
-        """At positions t in [0, 1]. Without gradients the last grid's is kept: most contexts share one."""
-        if torch.is_grad_enabled():
-            return self._on_grid(t, w)
-        made_of = [t.clone(), w.clone(), torch.cat([p.flatten() for p in self.parameters()])]
-        if self.last is None or not all(map(_same, self.last[0], made_of)):
-            self.last = made_of, self._on_grid(t, w)
-        return self.last[1]
+    def on_grid(self, y: Grid, low: float, high: float) -> PriorOnGrid:
+        """On radii, say, from low to high. Without gradients the last grid's is kept: most contexts share one."""
+        if torch.is_grad_enabled() or self.white.is_inference():
+            return self._on_grid(y, low, high)
+        parameters = list(self.parameters())
+        if self.last is None or not self.last.is_of(y, parameters):
+            kept = [(p.detach(), p._version) for p in parameters]
+            self.last = _Kept(y, kept, self._on_grid(y, low, high))
+        return self.last.prior
 
-    def _on_grid(self, t: Tensor, w: Tensor) -> PriorOnGrid:
+    def _on_grid(self, y: Grid, low: float, high: float) -> PriorOnGrid:
+        t = ((y.points[:, 0] - low) / (high - low)).to(self.white)
         phi, omega = self.features(t), self.weights()
-        weighted = (w[:, None] * phi).mT.contiguous()
+        weighted = (y.value_weights.to(phi)[:, None] * phi).mT.contiguous()
         variance = omega.square() @ phi.square().mT
         odds = self.log_odds.log_softmax(dim=0)
         odds, white = (torch.cat([v, v.mean(dim=0, keepdim=True)]) for v in (odds, self.white_variance()))
-        return PriorOnGrid(phi, weighted, omega, odds, variance, white)
+        return PriorOnGrid(phi, phi.float().mT.contiguous(), weighted, omega, odds, variance, white)
 
     def features(self, t: Float[Tensor, " N"]) -> Float[Tensor, "N R"]:
         """Φ at positions t in [0, 1]."""
@@ -170,5 +176,17 @@ class LearnedPrior(nn.Module):
         return torch.stack([p.square().sum() for p in parts]).sum() + self.free_weights.square().mean(dim=1).sum()
 
 
-def _same(a: Tensor, b: Tensor) -> bool:
-    return a.dtype == b.dtype and a.device == b.device and torch.equal(a, b)
+class _Kept(NamedTuple):
+    """A prior with the grid and the parameters, each with its version, that it was made of."""
+
+    y: Grid
+    parameters: list[tuple[Tensor, int]]
+    prior: PriorOnGrid
+
+    def is_of(self, y: Grid, parameters: list[nn.Parameter]) -> bool:
+        """Whether these would make it again: a change in place raises a tensor's version, any other moves it."""
+        usable = torch.is_inference_mode_enabled() or not self.prior.phi.is_inference()
+        return usable and self.y.equals(y) and all(
+            now.data_ptr() == then.data_ptr() and now._version == version
+            for now, (then, version) in zip(parameters, self.parameters, strict=True)
+        )

@@ -11,7 +11,7 @@ Several sets of weights ω ("components") share one Gram matrix.
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 TINY = 1e-100
@@ -26,15 +26,24 @@ class Regression(NamedTuple):
     factor: Float[Tensor, "Q *#b R R"]
     omega: Float[Tensor, "Q *#b R"]
 
-    def moments(self, X: Float[Tensor, "*#b R n"]) -> tuple[Float[Tensor, "Q *#b n"], Float[Tensor, "Q *#b n"]]:
-        """Posterior mean and variance of Xᵀ (ω z).
+    def only(self, components: Int[Tensor, " C"]) -> "Regression":
+        return Regression(*(part.index_select(0, components) for part in self))
 
-        By the inverse of L: BLAS multiplies many columns faster than it solves.
+    def mean_of(self, X: Float[Tensor, "*#b R n"]) -> Float[Tensor, "Q *#b n"]:
+        """Posterior mean of Xᵀ (ω z)."""
+        return (self.mean[..., None, :] @ X)[..., 0, :]
+
+    def variance_of(self, X: Float[Tensor, "*#b R n"]) -> Float[Tensor, "Q *#b n"]:
+        """Posterior variance of Xᵀ (ω z).
+
+        By the inverse of L: BLAS multiplies many columns faster than it solves. The columns are multiplied in the
+        precision of X, in units of the largest weight, so that single precision has room for any scale of f.
         """
-        eye = torch.eye(X.shape[-2], dtype=X.dtype, device=X.device)
+        unit = self.omega.amax(dim=-1, keepdim=True)
+        eye = torch.eye(X.shape[-2], dtype=unit.dtype, device=unit.device)
         inverse = torch.linalg.solve_triangular(self.factor, eye, upper=False)
-        products = torch.cat([self.mean[..., None, :], inverse * self.omega[..., None, :]], dim=-2) @ X
-        return products[..., 0, :], products[..., 1:, :].square().sum(dim=-2)
+        products = (inverse * (self.omega / unit)[..., None, :]).to(X.dtype) @ X
+        return unit.square() * products.square().sum(dim=-2)
 
 
 def regress(
