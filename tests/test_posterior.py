@@ -63,7 +63,7 @@ def test_regression_is_the_dense_gaussian_formula():
 def sizes(U: Tensor, y: Grid) -> Tensor:
     """Jumps in the cells that end at the points of a grid but its last."""
     jumps = Jumps.of(U, y)
-    return torch.cat([jumps.first, jumps.rest]).sqrt() * jumps.h[:, None]
+    return torch.cat([jumps.first, jumps.rest]).sqrt() * jumps.h4[:, None] ** 0.25
 
 
 @pytest.mark.parametrize("points", [torch.linspace(0, 1, 101), torch.linspace(0, 1, 101) ** 1.3])

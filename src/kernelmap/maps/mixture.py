@@ -18,7 +18,7 @@ THETA = 1 / 12
 
 
 class Jumps(NamedTuple):
-    """Squares of the jumps of tokens within the cells of their grid, over the cells' widths h.
+    """Squares of the jumps of tokens within the cells of their grid, over the cells' widths h, and h⁴.
 
     A cell ends at each point but the last; where the quadrature has one before the first point, as that of radii has
     from zero, a token vanishes at its beginning. Jumps in the first two cells are kept apart from the rest.
@@ -26,22 +26,23 @@ class Jumps(NamedTuple):
 
     first: Float[Tensor, "*#b 2 d"]
     rest: Float[Tensor, "*#b n d"]
-    h: Float[Tensor, " n+2"]
+    h4: Float[Tensor, " n+2"]
 
     @classmethod
     def of(cls, U: Float[Tensor, "*#b N d"], y: Grid) -> "Jumps":
         """How far the slope of each step exceeds those beside it. In place: to write arrays of this size takes long."""
         h = y.cells.to(U)
-        slope = U.diff(dim=-2).abs_().mul_(1 / h[1:, None])
+        # No cell, no slope.
+        rate = (1 / h).nan_to_num(posinf=0.0)[:, None]
+        slope = U.diff(dim=-2).abs_().mul_(rate[1:])
         rest = torch.maximum(slope[..., :-2, :], slope[..., 2:, :]).sub_(slope[..., 1:-1, :]).clamp_(max=0)
-        start = U[..., :1, :].abs() / h[0] if h[0] > 0 else torch.zeros_like(U[..., :1, :])
-        second, third = slope[..., :1, :], slope[..., 1:2, :]
+        start, second, third = rate[0] * U[..., :1, :].abs(), slope[..., :1, :], slope[..., 1:2, :]
         first = torch.cat([second - start, torch.maximum(start, third) - second], dim=-2).clamp(max=0)
-        return cls(first.square(), rest.square_(), h[:-1])
+        return cls(first.square(), rest.square_(), h[:-1].square().square())
 
     def sum(self, values: Float[Tensor, "*#b M N"]) -> Float[Tensor, "*#b M d"]:
         """Σ over cells of value times (jump h)²."""
-        weighted = self.h**4 * values[..., :-1]
+        weighted = self.h4 * values[..., :-1]
         return weighted[..., :2] @ self.first + weighted[..., 2:] @ self.rest
 
 

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from kernelmap.maps.mixture import Jumps, QuadratureError
@@ -72,6 +72,11 @@ class Try(NamedTuple):
         """Impossible elsewhere."""
         return self._replace(score=torch.where(doubtful, self.score, -math.inf))
 
+    def of(self, components: Int[Tensor, " C"]) -> "Try":
+        """Some of the components."""
+        cells = Regression(*(part.index_select(0, components) for part in self.regression))
+        return self._replace(regression=cells, score=self.score.index_select(0, components))
+
     def unexplained(self, d: int) -> Bool[Tensor, "*#b"]:
         """Where the misfit is larger than errors of this level make it."""
         return (self.score.softmax(dim=0) * self.regression.misfit).sum(dim=0) > UNEXPLAINED * d
@@ -92,15 +97,13 @@ class SecondPass(NamedTuple):
 def mixture(tries: list[Try], d: int) -> tuple[Tensor, Regression, Tensor, Tensor]:
     """Share, regression, scale and noise level of all cells that matter."""
     share = torch.cat([found.score for found in tries]).softmax(dim=0)
-    matters = share.flatten(1).amax(dim=1) > PRUNED
-    kept = [part.nonzero()[:, 0] for part in matters.split([len(found.score) for found in tries])]
-    parts = [found.regression.only(index) for found, index in zip(tries, kept, strict=True)]
-    cells = parts[0] if len(parts) == 1 else Regression(*map(torch.cat, zip(*parts, strict=True)))
-    share = share[matters]
-    levels = torch.cat(
-        [each.level.expand(len(index), *share.shape[1:]) for each, index in zip(tries, kept, strict=True)]
-    )
-    return share / share.sum(dim=0), cells, cells.misfit / d, levels
+    matters = (share.flatten(1).amax(dim=1) > PRUNED).split([len(found.score) for found in tries])
+    kept = [found.of(part.nonzero()[:, 0]) for found, part in zip(tries, matters, strict=True)]
+    cells = kept[0].regression
+    if len(kept) > 1:
+        cells = Regression(*map(torch.cat, zip(*(found.regression for found in kept), strict=True)))
+    levels = torch.cat([found.level.expand_as(found.score) for found in kept])
+    return torch.cat([found.score for found in kept]).softmax(dim=0), cells, cells.misfit / d, levels
 
 
 def noise_penalty(level: Float[Tensor, "*#b"], d: int) -> Float[Tensor, "*#b"]:

@@ -199,8 +199,10 @@ class PosteriorMap(BandedMap):
         none = torch.zeros_like(noise[..., 0])
         found = conditioned(none)
         exact = Try(found, evidence(found, pairs.odds), none)
+        if not levels:
+            return [exact]
         doubtful = exact.unexplained(pairs.d)
-        if not levels or not bool(doubtful.any()):
+        if not bool(doubtful.any()):
             return [exact]
         tries = [attempt(found, none)] + [attempt(conditioned(none + level), none + level) for level in levels]
         likeliest = torch.stack([each.likelihood for each in tries]).argmax(dim=0, keepdim=True)

@@ -11,7 +11,7 @@ Several sets of weights ω ("components") share one Gram matrix.
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 TINY = 1e-100
@@ -25,9 +25,6 @@ class Regression(NamedTuple):
     log_det: Float[Tensor, "Q *#b"]
     factor: Float[Tensor, "Q *#b R R"]
     omega: Float[Tensor, "Q *#b R"]
-
-    def only(self, components: Int[Tensor, " C"]) -> "Regression":
-        return Regression(*(part.index_select(0, components) for part in self))
 
     def mean_of(self, X: Float[Tensor, "*#b R n"]) -> Float[Tensor, "Q *#b n"]:
         """Posterior mean of Xᵀ (ω z)."""
