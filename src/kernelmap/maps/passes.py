@@ -49,16 +49,14 @@ class Pairs(NamedTuple):
 
 
 class FirstPass(NamedTuple):
-    """The kernel of pass one, probability and amplitude of each component, and where that is too `large`."""
+    """The kernel of pass one, the amplitude alpha of each component, also times its probability, and where that is too
+    `large`.
+    """
 
     kernel: Float[Tensor, "*#b N"]
-    share: Float[Tensor, "Q *#b 1"]
+    amplitude: Float[Tensor, "Q *#b 1"]
     alpha: Float[Tensor, "Q *#b 1"]
     large: Bool[Tensor, "*#b 1"]
-
-    @property
-    def amplitude(self) -> Float[Tensor, "Q *#b 1"]:
-        return self.share * self.alpha
 
 
 class Try(NamedTuple):

@@ -87,7 +87,7 @@ class PosteriorMap(BandedMap):
         f from other causes than jumps in the kernel that is looked for.
         """
         prior = self.prior_on(context.y)
-        # Without gradients there is no need to keep account of them, which takes half the time of small operations.
+        # Without gradients there is no account of them to keep, which small operations spend much of their time on.
         with torch.inference_mode(not torch.is_grad_enabled()):
             pairs = self.pairs(context, prior, errors)
             found = self._conditioned(pairs, ())
@@ -106,9 +106,8 @@ class PosteriorMap(BandedMap):
 
     def _conditioned(self, pairs: Pairs, levels: tuple[float, ...]) -> SecondPass:
         first = self.first_pass(pairs, noisy=bool(levels))
-        kept = self.log_kept.exp() * THETA * first.amplitude
         errors = QuadratureError(
-            (kept * pairs.variance).sum(dim=0),
+            self.log_kept.exp() * THETA * (first.amplitude * pairs.variance).sum(dim=0),
             (first.amplitude * pairs.sigma).sum(dim=0) + FLOOR**2 * pairs.power,
         )
         noise = pairs.jumps.sum(errors.at_jumps(first.kernel)) + errors.constant
@@ -179,7 +178,7 @@ class PosteriorMap(BandedMap):
             score, power, mean = (torch.where(better, *both) for both in zip(rough, (score, power, mean), strict=True))
         share = score.softmax(dim=0)
         alpha = power / own * (relative.log() - each.log()).mean(dim=-1, keepdim=True).exp()
-        return FirstPass((share * mean).sum(dim=0) @ pairs.phi.mT, share, alpha, large)
+        return FirstPass((share * mean).sum(dim=0) @ pairs.phi.mT, share * alpha, alpha, large)
 
     def second_pass(
         self, pairs: Pairs, first: FirstPass, noise: Float[Tensor, "*#b d"], levels: tuple[float, ...]
@@ -190,24 +189,23 @@ class PosteriorMap(BandedMap):
         """
         omega = pairs.omega * first.alpha.sqrt()
 
-        def conditioned(level: Float[Tensor, "*#b"]) -> Regression:
-            return regress(pairs.A, noise + level.square()[..., None] * pairs.power, pairs.f, omega)
-
-        def attempt(found: Regression, level: Float[Tensor, "*#b"]) -> Try:
+        def scored(found: Regression, level: Float[Tensor, "*#b"]) -> Try:
             return Try(found, profiled_evidence(found, pairs.odds, pairs.d) - noise_penalty(level, pairs.d), level)
 
-        none = torch.zeros_like(noise[..., 0])
-        found = conditioned(none)
+        def attempt(level: Float[Tensor, "*#b"]) -> Try:
+            return scored(regress(pairs.A, noise + level.square()[..., None] * pairs.power, pairs.f, omega), level)
+
+        none, found = torch.zeros_like(noise[..., 0]), regress(pairs.A, noise, pairs.f, omega)
         exact = Try(found, evidence(found, pairs.odds), none)
         if not levels:
             return [exact]
         doubtful = exact.unexplained(pairs.d)
         if not bool(doubtful.any()):
             return [exact]
-        tries = [attempt(found, none)] + [attempt(conditioned(none + level), none + level) for level in levels]
+        tries = [scored(found, none)] + [attempt(none + level) for level in levels]
         likeliest = torch.stack([each.likelihood for each in tries]).argmax(dim=0, keepdim=True)
         best = torch.stack([each.level for each in tries]).gather(0, likeliest)[0]
-        refined = [attempt(conditioned(best * factor), best * factor).only(best > 0) for factor in REFINED]
+        refined = [attempt(best * factor).only(best > 0) for factor in REFINED]
         return [exact.only(~doubtful)] + [each.only(doubtful) for each in tries + refined]
 
     def standard_deviation(self, posterior: Posterior) -> Float[Tensor, "*#b N"]:
