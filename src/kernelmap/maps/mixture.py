@@ -33,7 +33,7 @@ class Jumps(NamedTuple):
         """How far the slope of each step exceeds those beside it. In place: to write arrays of this size takes long."""
         h = y.cells.to(U)
         # No cell, no slope.
-        rate = (1 / h).nan_to_num(posinf=0.0)[:, None]
+        rate = torch.where(h > 0, 1 / h, 0.0)[:, None]
         slope = U.diff(dim=-2).abs_().mul_(rate[1:])
         rest = torch.maximum(slope[..., :-2, :], slope[..., 2:, :]).sub_(slope[..., 1:-1, :]).clamp_(max=0)
         start, second, third = rate[0] * U[..., :1, :].abs(), slope[..., :1, :], slope[..., 1:2, :]

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from kernelmap.maps.mixture import Jumps, QuadratureError
@@ -18,8 +18,8 @@ UNEXPLAINED = 1.5
 """So many times the misfit that is expected. Medians on systems left out of training, for 302 to 30 pairs: 0.4 to 0.7
 for exact data, 6 to 3 at 0.3 % noise."""
 
-PRUNED = 1e-6
-"""Cells of smaller probability are dropped."""
+PRUNED = math.log(1e-6)
+"""Cells of smaller log probability are dropped."""
 
 
 class Pairs(NamedTuple):
@@ -66,12 +66,18 @@ class Try(NamedTuple):
     score: Float[Tensor, "Q *#b"]
     level: Float[Tensor, "*#b"]
 
+    @classmethod
+    def at_likeliest_size(cls, regression: Regression, odds: Float[Tensor, "Q *#b"], d: int, level: Float[Tensor, "*#b"]) -> "Try":
+        """With the errors as large as is likeliest, and against the odds of noise."""
+        return cls(regression, profiled_evidence(regression, odds, d) - noise_penalty(level, d), level)
+
     def only(self, doubtful: Bool[Tensor, "*#b"]) -> "Try":
         """Impossible elsewhere."""
         return self._replace(score=torch.where(doubtful, self.score, -math.inf))
 
-    def of(self, components: Int[Tensor, " C"]) -> "Try":
-        """Some of the components."""
+    def likely(self, likelihood: Float[Tensor, "*#b"]) -> "Try":
+        """The components that matter for any system, given the likelihood of all that was tried."""
+        components = ((self.score - likelihood).flatten(1).amax(dim=1) > PRUNED).nonzero()[:, 0]
         cells = Regression(*(part.index_select(0, components) for part in self.regression))
         return self._replace(regression=cells, score=self.score.index_select(0, components))
 
@@ -94,9 +100,8 @@ class SecondPass(NamedTuple):
 
 def mixture(tries: list[Try], d: int) -> tuple[Tensor, Regression, Tensor, Tensor]:
     """Share, regression, scale and noise level of all cells that matter."""
-    share = torch.cat([found.score for found in tries]).softmax(dim=0)
-    matters = (share.flatten(1).amax(dim=1) > PRUNED).split([len(found.score) for found in tries])
-    kept = [found.of(part.nonzero()[:, 0]) for found, part in zip(tries, matters, strict=True)]
+    likelihood = torch.stack([found.likelihood for found in tries]).logsumexp(dim=0)
+    kept = [found.likely(likelihood) for found in tries]
     cells = kept[0].regression
     if len(kept) > 1:
         cells = Regression(*map(torch.cat, zip(*(found.regression for found in kept), strict=True)))

@@ -125,7 +125,7 @@ class PosteriorMap(BandedMap):
         exact: Bool[Tensor, "*#b"] | None = None,
     ) -> Pairs:
         """The context as the prior sees it: by the learned kinds of kernels and, where not exact, the smooth one."""
-        U, column = context.U, (-1, *[1] * (len(context.batch_shape) + 1))
+        U, column = context.U, (-1, *[1] * (max(context.U.ndim, context.F.ndim) - 1))
         prior = prior.kinds(smooth=exact is not None)
         odds = prior.odds.reshape(column)
         if exact is not None:
@@ -189,12 +189,6 @@ class PosteriorMap(BandedMap):
         """
         omega = pairs.omega * first.alpha.sqrt()
 
-        def scored(found: Regression, level: Float[Tensor, "*#b"]) -> Try:
-            return Try(found, profiled_evidence(found, pairs.odds, pairs.d) - noise_penalty(level, pairs.d), level)
-
-        def attempt(level: Float[Tensor, "*#b"]) -> Try:
-            return scored(regress(pairs.A, noise + level.square()[..., None] * pairs.power, pairs.f, omega), level)
-
         none, found = torch.zeros_like(noise[..., 0]), regress(pairs.A, noise, pairs.f, omega)
         exact = Try(found, evidence(found, pairs.odds), none)
         if not levels:
@@ -202,7 +196,12 @@ class PosteriorMap(BandedMap):
         doubtful = exact.unexplained(pairs.d)
         if not bool(doubtful.any()):
             return [exact]
-        tries = [scored(found, none)] + [attempt(none + level) for level in levels]
+
+        def attempt(level: Tensor) -> Try:
+            found = regress(pairs.A, noise + level.square()[..., None] * pairs.power, pairs.f, omega)
+            return Try.at_likeliest_size(found, pairs.odds, pairs.d, level)
+
+        tries = [Try.at_likeliest_size(found, pairs.odds, pairs.d, none)] + [attempt(none + level) for level in levels]
         likeliest = torch.stack([each.likelihood for each in tries]).argmax(dim=0, keepdim=True)
         best = torch.stack([each.level for each in tries]).gather(0, likeliest)[0]
         refined = [attempt(best * factor).only(best > 0) for factor in REFINED]
