@@ -53,17 +53,19 @@ class Grid:
         return self.weights if self.components == 1 else self.weights.repeat(self.components)
 
     @cached_property
-    def cells(self) -> Float[Tensor, " n"]:
-        """Widths of the cells that end at the points of a grid in one dimension with trapezoidal weights.
+    def cells(self) -> Float[Tensor, "2 n"]:
+        """Widths h of the cells that end at the points of a grid in one dimension with trapezoidal weights, and 1 / h.
 
-        The first begins as far before its point as its weight says: dx for `radii`, 0 for `from_points`.
+        The first begins as far before its point as its weight says: dx for `radii`, 0 for `from_points`. Of a cell
+        without width both are zero.
         """
         if self.dim != 1 or self.is_point:
             raise InputError(f"cells are those of a grid of several points in one dimension, got {self.points.shape}.")
         with torch.inference_mode(False):
             steps = self.points[:, 0].diff()
             first = 2 * self.weights[:1] - steps[:1]
-            return torch.cat([first.where(first > 0.01 * steps[:1], 0), steps])
+            h = torch.cat([first.where(first > 0.01 * steps[:1], 0), steps])
+            return torch.stack([h, torch.where(h > 0, 1 / h, 0)])
 
     def with_components(self, components: int) -> "Grid":
         return replace(self, components=components)

@@ -31,14 +31,12 @@ class Jumps(NamedTuple):
     @classmethod
     def of(cls, U: Float[Tensor, "*#b N d"], y: Grid) -> "Jumps":
         """How far the slope of each step exceeds those beside it. In place: to write arrays of this size takes long."""
-        h = y.cells.to(U)
-        # No cell, no slope.
-        rate = torch.where(h > 0, 1 / h, 0.0)[:, None]
+        h, rate = y.cells.to(U)[..., None]
         slope = U.diff(dim=-2).abs_().mul_(rate[1:])
         rest = torch.maximum(slope[..., :-2, :], slope[..., 2:, :]).sub_(slope[..., 1:-1, :]).clamp_(max=0)
         start, second, third = rate[0] * U[..., :1, :].abs(), slope[..., :1, :], slope[..., 1:2, :]
         first = torch.cat([second - start, torch.maximum(start, third) - second], dim=-2).clamp(max=0)
-        return cls(first.square(), rest.square_(), h[:-1].square().square())
+        return cls(first.square(), rest.square_(), h[:-1, 0].square().square())
 
     def sum(self, values: Float[Tensor, "*#b M N"]) -> Float[Tensor, "*#b M d"]:
         """Σ over cells of value times (jump h)²."""

@@ -1,6 +1,7 @@
 """What the passes of a conditioning hand on: the pairs as the prior sees them, what was found, what was tried."""
 
 import math
+from itertools import accumulate
 from typing import NamedTuple
 
 import torch
@@ -18,8 +19,8 @@ UNEXPLAINED = 1.5
 """So many times the misfit that is expected. Medians on systems left out of training, for 302 to 30 pairs: 0.4 to 0.7
 for exact data, 6 to 3 at 0.3 % noise."""
 
-PRUNED = math.log(1e-6)
-"""Cells of smaller log probability are dropped."""
+PRUNED = 1e-6
+"""Cells of smaller probability are dropped."""
 
 
 class Pairs(NamedTuple):
@@ -75,9 +76,9 @@ class Try(NamedTuple):
         """Impossible elsewhere."""
         return self._replace(score=torch.where(doubtful, self.score, -math.inf))
 
-    def likely(self, likelihood: Float[Tensor, "*#b"]) -> "Try":
-        """The components that matter for any system, given the likelihood of all that was tried."""
-        components = ((self.score - likelihood).flatten(1).amax(dim=1) > PRUNED).nonzero()[:, 0]
+    def likely(self, share: Float[Tensor, "Q *#b"]) -> "Try":
+        """The components whose probability matters for any system."""
+        components = (share.flatten(1).amax(dim=1) > PRUNED).nonzero()[:, 0]
         cells = Regression(*(part.index_select(0, components) for part in self.regression))
         return self._replace(regression=cells, score=self.score.index_select(0, components))
 
@@ -100,8 +101,9 @@ class SecondPass(NamedTuple):
 
 def mixture(tries: list[Try], d: int) -> tuple[Tensor, Regression, Tensor, Tensor]:
     """Share, regression, scale and noise level of all cells that matter."""
-    likelihood = torch.stack([found.likelihood for found in tries]).logsumexp(dim=0)
-    kept = [found.likely(likelihood) for found in tries]
+    share = torch.cat([found.score for found in tries]).softmax(dim=0)
+    ends = list(accumulate(len(found.score) for found in tries))
+    kept = [found.likely(share[end - len(found.score) : end]) for found, end in zip(tries, ends, strict=True)]
     cells = kept[0].regression
     if len(kept) > 1:
         cells = Regression(*map(torch.cat, zip(*(found.regression for found in kept), strict=True)))
