@@ -110,8 +110,11 @@ def speed() -> str:
     for case in read(RESULTS / "bench-discover.json")["cases"]:
         ratio = "-" if case["ratio"] is None else f"{case['ratio']:.1f}"
         times = [f"{1e3 * case['posterior_s']:.0f} ms", f"{case['over_bare']:.1f}", ratio]
-        rows.append([f"{case['n']}", f"{case['d']}", *times, f"{case['peak_memory_gb']:.2f} GB"])
-    return markdown(["N", "d", "posterior", "times the bare algebra", "times faster than DARTR", "peak memory"], rows)
+        sizes = [f"{case[name]}" for name in ("n", "d", "threads")]
+        rows.append([*sizes, *times, f"{case['peak_memory_gb']:.2f} GB"])
+    return markdown(
+        ["N", "d", "threads", "posterior", "times the bare algebra", "times faster than DARTR", "peak memory"], rows
+    )
 
 
 def recipes() -> str:

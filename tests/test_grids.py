@@ -84,7 +84,9 @@ def test_unusable_points_are_refused(points, message):
 
 def test_cells_end_at_the_points_and_begin_where_the_quadrature_does():
     torch.testing.assert_close(grids.radii(0.5, 4).cells, torch.tensor([[0.5] * 4, [2.0] * 4]).double())
-    torch.testing.assert_close(grids.from_points([0.0, 1.0, 3.0]).cells, torch.tensor([[0.0, 1, 2], [0, 1, 0.5]]).double())
+    torch.testing.assert_close(
+        grids.from_points([0.0, 1.0, 3.0]).cells, torch.tensor([[0.0, 1, 2], [0, 1, 0.5]]).double()
+    )
 
 
 def test_cells_are_those_of_one_dimension():

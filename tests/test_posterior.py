@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -15,6 +17,7 @@ from kernelmap.grids import Grid, from_points, radii
 from kernelmap.kernel import Kernel
 from kernelmap.maps import ContextShape, PosteriorMap, PosteriorOptions
 from kernelmap.maps.mixture import THETA, Jumps
+from kernelmap.maps.prior import LearnedPrior
 from kernelmap.maps.regression import regress
 from kernelmap.metrics import relative_difference
 from kernelmap.training.predictive import PredictiveObjective
@@ -149,16 +152,70 @@ def test_the_same_kernel_on_another_grid():
             assert abs(model(other)(r) - reference).max() < 0.1 * abs(reference).max()
 
 
-def test_the_prior_kept_for_a_grid_is_that_of_the_weights():
+def halved(prior: LearnedPrior) -> dict[str, Tensor]:
+    return {name: value / 2 for name, value in prior.state_dict().items()}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda prior: prior.kappa.add_(0.5),
+        lambda prior: prior.load_state_dict(halved(prior)),
+        lambda prior: prior.load_state_dict(halved(prior), assign=True),
+        lambda prior: prior.half().double(),
+        lambda prior: setattr(prior.network[0], "bias", torch.nn.Parameter(prior.network[0].bias + 1)),
+    ],
+)
+def test_the_prior_kept_for_a_grid_is_that_of_the_weights(change: Callable[[LearnedPrior], object]):
     context, _ = waves(60, 30)
     model = built(context)
     with torch.no_grad():
         before = model(context).values
-        model.prior.kappa.add_(0.5)
+        assert torch.equal(model(context).values, before)
+        change(model.prior)
         changed = model(context).values
         model.prior.last = None
         assert torch.equal(model(context).values, changed)
-    assert relative_difference(changed, before) > 1e-6
+    assert relative_difference(changed, before) > 1e-9
+
+
+def test_the_prior_kept_is_that_of_the_grid():
+    context, _ = waves(60, 30)
+    model = built(context)
+    heavier = Grid(context.y.points, 2 * context.y.weights)
+    with torch.no_grad():
+        kept = model.prior_on(context.y)
+        assert model.prior_on(Grid(context.y.points.clone(), context.y.weights.clone())) is kept
+        torch.testing.assert_close(model.prior_on(heavier).weighted, 2 * kept.weighted)
+
+
+def test_what_is_found_without_gradients_can_be_used_with_them():
+    context, _ = waves(60, 30)
+    model = built(context)
+    with torch.inference_mode():
+        model.posterior(context)
+    with torch.no_grad():
+        posterior = model.posterior(context)
+        std = model.standard_deviation(posterior)
+    U = context.U.clone().requires_grad_()
+    scale = torch.ones((), dtype=torch.float64, requires_grad=True)
+    mean, variance = posterior.predict(U)
+    (mean.sum() + variance.sum() + (scale * posterior.kernel).sum() + (scale * std).sum()).backward()
+    assert U.grad is not None
+    assert U.grad.abs().max() > 0
+    assert scale.grad is not None
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e25])
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_single_precision_is_enough_for_the_band(scale: float, noise: float):
+    context, _ = waves(120, 160, noise)
+    context = Context(context.U, scale * context.F, context.y, context.x)
+    with torch.no_grad():
+        posterior = built(context).posterior(context)
+        exact = replace(posterior, rows=posterior.phi.mT).variance
+    assert posterior.rows.dtype == torch.float32
+    torch.testing.assert_close(posterior.variance, exact, rtol=1e-3, atol=0)
 
 
 def test_noise_on_one_system_of_a_batch_leaves_the_others_alone():

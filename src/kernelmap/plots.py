@@ -46,7 +46,7 @@ def plot_discovery(
 
 
 def plot_discover_benchmark(path: Path, cases: list[dict[str, Any]]) -> None:
-    """Time and memory of a discovery against the size of the grid and the number of pairs."""
+    """Time and memory of a discovery by one thread against the size of the grid and the number of pairs."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -57,7 +57,7 @@ def plot_discover_benchmark(path: Path, cases: list[dict[str, Any]]) -> None:
     choices.append(("n", "peak_memory_gb", "N", "GB, all of the process"))
     for axes, (key, value, xlabel, ylabel) in zip(panels, choices, strict=True):
         other, fixed = ("d", 302) if key == "n" else ("n", 880)
-        chosen = sorted((case[key], case[value]) for case in cases if case[other] == fixed)
+        chosen = sorted((case[key], case[value]) for case in cases if case[other] == fixed and case["threads"] == 1)
         axes.loglog(*zip(*chosen, strict=True), "o-")
         axes.set(xlabel=xlabel, ylabel=ylabel, title=f"{other} = {fixed}")
         axes.spines[["top", "right"]].set_visible(False)

@@ -1,5 +1,6 @@
 """Discovery by the posterior map against DARTR as published, and against the bare algebra it is made of."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -16,11 +17,13 @@ from kernelmap.model import load_model
 from kernelmap.progress import progress
 
 ROUNDS, LARGEST_DARTR = 3, 880
-CASES = [(880, 302), (880, 30), (880, 100), (880, 1000), (2500, 302), (7000, 302), (20_000, 302)]
+OTHERS = [(880, 30), (880, 100), (880, 1000), (2500, 302), (7000, 302), (20_000, 302)]
 
 
 def bench_discover(repeats: int) -> dict[str, Any]:
-    return {"cases": [in_process(__name__, 1, n, d, repeats) for n, d in progress(CASES, "Benchmark")]}
+    cases = [(threads, 880, 302) for threads in sorted({1, os.cpu_count() or 1})]
+    cases += [(1, n, d) for n, d in OTHERS]
+    return {"cases": [in_process(__name__, *case, repeats) for case in progress(cases, "Benchmark")]}
 
 
 def measure(n: int, d: int, repeats: int) -> dict[str, Any]:
@@ -64,14 +67,14 @@ def example(n: int, d: int) -> Context:
 def bare_algebra(model: PosteriorMap, context: Context) -> None:
     """The products and factorisations of a discovery from exact data, and nothing else."""
     with torch.no_grad():
-        prior = model.prior_on(context.y).kinds(smooth=False)
-        phi, (Q, R) = prior.phi, prior.omega.shape
+        prior = model.prior_on(context.y)
+        phi, R, Q = prior.phi, prior.phi.shape[1], model.prior.options.components
         A = phi.mT @ context.U
-        for rows in (prior.variance, prior.variance[:1]):  # with the jumps of the tokens, in either pass
+        for rows in (prior.variance[:Q], prior.variance[:1]):  # with the jumps of the tokens, in either pass
             torch.matmul(rows, context.U)
         eye = torch.eye(R, dtype=phi.dtype)
         factors = [torch.linalg.cholesky(gram) for gram in (A @ A.mT + eye, A @ A.mT + eye) for _ in range(Q)]
-        torch.linalg.solve_triangular(factors[-1], phi.mT, upper=False)
+        torch.matmul(torch.linalg.solve_triangular(factors[-1], eye, upper=False).to(prior.rows), prior.rows)
 
 
 def published_dartr(context: Context, steps: int = 100) -> np.ndarray:

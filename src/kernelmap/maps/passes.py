@@ -8,7 +8,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from kernelmap.context import Context
 from kernelmap.maps.mixture import Jumps, QuadratureError
+from kernelmap.maps.prior import PriorOnGrid
 from kernelmap.maps.regression import Regression
 
 NOISE_ODDS = 9.0
@@ -24,37 +26,66 @@ PRUNED = 1e-6
 
 
 class Pairs(NamedTuple):
-    """A context as the prior sees it.
+    """A context as the features see it.
 
-    A = Φᵀ w U: responses of the features; the tokens' jumps; the components' weights omega and log odds; in units of
-    the amplitude: their variance of K, what jumps make of it (Σ variance (jump h)²), and the variance sigma of a white
-    error; power: mean square of f; norms of the tokens at every point; errors: variances of f from other causes.
+    A = Φᵀ w U: responses of the features; the tokens' jumps, and their norms at every point; power: mean square of f;
+    errors: variances of f from other causes than jumps.
     """
 
-    phi: Float[Tensor, "N R"]
     A: Float[Tensor, "*#b R d"]
-    jumps: Jumps
     f: Float[Tensor, "*#b d"]
-    omega: Float[Tensor, "Q *#b R"]
-    odds: Float[Tensor, "Q *#b"]
-    variance: Float[Tensor, "Q *#b N"]
-    jumped: Float[Tensor, "Q *#b d"]
-    sigma: Float[Tensor, "Q *#b 1"]
-    power: Float[Tensor, "*#b 1"]
+    jumps: Jumps
     norms: Float[Tensor, "*#b N"]
+    power: Float[Tensor, "*#b 1"]
     errors: Float[Tensor, "*#b d"] | None
+
+    @classmethod
+    def of(cls, context: Context, prior: PriorOnGrid, errors: Float[Tensor, "*#b d"] | None) -> "Pairs":
+        return cls(
+            A=(prior.weighted @ context.U)[..., None, :, :],
+            f=context.F,
+            jumps=Jumps.of(context.U, context.y),
+            norms=torch.linalg.vector_norm(context.U, dim=-1),
+            power=context.F.square().mean(dim=-1, keepdim=True),
+            errors=errors,
+        )
 
     @property
     def d(self) -> int:
         return self.f.shape[-1]
 
 
-class FirstPass(NamedTuple):
-    """The kernel of pass one, the amplitude alpha of each component, also times its probability, and where that is too
-    `large`.
+class Kinds(NamedTuple):
+    """The prior's kinds of kernels: their weights omega and log odds; in units of their amplitude the variance of K,
+    what jumps make of it (Σ variance (jump h)²), and the variance sigma of a white error.
     """
 
-    kernel: Float[Tensor, "*#b N"]
+    omega: Float[Tensor, "Q *#b R"]
+    odds: Float[Tensor, "Q *#b"]
+    variance: Float[Tensor, "Q *#b N"]
+    jumped: Float[Tensor, "Q *#b d"]
+    sigma: Float[Tensor, "Q *#b 1"]
+
+    @classmethod
+    def of(cls, prior: PriorOnGrid, pairs: Pairs, exact: Bool[Tensor, "*#b"] | None = None) -> "Kinds":
+        """The learned kinds and, where pairs are not exact, the smooth one."""
+        count = len(prior.odds) - (exact is None)
+        column = (count, *[1] * (max(pairs.A.ndim - 1, pairs.f.ndim) - 1))
+        odds = prior.odds[:count].reshape(column)
+        if exact is not None:
+            odds = torch.cat([odds[:-1].expand(-1, *exact.shape), odds[-1:].where(~exact, -math.inf)])
+        parts = (prior.omega, prior.variance, prior.white)
+        omega, variance, white = (part[:count].reshape(*column, -1) for part in parts)
+        sigma = white * pairs.norms.square().mean(dim=-1)[..., None, None] / pairs.d
+        return cls(omega, odds, variance, pairs.jumps.sum(variance), sigma)
+
+
+class FirstPass(NamedTuple):
+    """Pass one: the mean of the features' weights, the amplitude alpha of each component, also times its probability,
+    and where that is too `large`.
+    """
+
+    mean: Float[Tensor, "*#b R"]
     amplitude: Float[Tensor, "Q *#b 1"]
     alpha: Float[Tensor, "Q *#b 1"]
     large: Bool[Tensor, "*#b 1"]
@@ -68,7 +99,9 @@ class Try(NamedTuple):
     level: Float[Tensor, "*#b"]
 
     @classmethod
-    def at_likeliest_size(cls, regression: Regression, odds: Float[Tensor, "Q *#b"], d: int, level: Float[Tensor, "*#b"]) -> "Try":
+    def at_likeliest_size(
+        cls, regression: Regression, odds: Float[Tensor, "Q *#b"], d: int, level: Float[Tensor, "*#b"]
+    ) -> "Try":
         """With the errors as large as is likeliest, and against the odds of noise."""
         return cls(regression, profiled_evidence(regression, odds, d) - noise_penalty(level, d), level)
 

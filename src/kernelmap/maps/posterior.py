@@ -3,7 +3,7 @@
 import math
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from kernelmap.context import Context
@@ -13,9 +13,9 @@ from kernelmap.kernel import Kernel
 from kernelmap.maps.banded import BandedMap
 from kernelmap.maps.domain import ContextShape
 from kernelmap.maps.mixture import THETA, Jumps, Posterior, QuadratureError
-from kernelmap.maps.passes import FirstPass, Pairs, SecondPass, Try, evidence, mixture, noise_penalty, profiled_evidence
+from kernelmap.maps.passes import FirstPass, Kinds, Pairs, SecondPass, Try, evidence, mixture, profiled_evidence
 from kernelmap.maps.prior import LearnedPrior, PosteriorOptions, PriorOnGrid
-from kernelmap.maps.regression import TINY, Regression, regress
+from kernelmap.maps.regression import TINY, regress
 
 NOISE_LEVELS = (0.003, 0.01, 0.03, 0.1, 0.3)
 """Relative noise on f that is tried, besides none, where the errors of exact data do not explain the misfit."""
@@ -89,11 +89,11 @@ class PosteriorMap(BandedMap):
         prior = self.prior_on(context.y)
         # Without gradients there is no account of them to keep, which small operations spend much of their time on.
         with torch.inference_mode(not torch.is_grad_enabled()):
-            pairs = self.pairs(context, prior, errors)
-            found = self._conditioned(pairs, ())
+            pairs = Pairs.of(context, prior, errors)
+            found = self._conditioned(pairs, Kinds.of(prior, pairs), prior.phi, ())
             if levels and not bool(found.plausible.all()):
-                pairs = self.pairs(context, prior, errors, found.plausible)
-                found = self._conditioned(pairs, levels)
+                kinds = Kinds.of(prior, pairs, exact=found.plausible)
+                found = self._conditioned(pairs, kinds, prior.phi, levels)
         return Posterior(
             prior.phi,
             prior.rows,
@@ -104,68 +104,38 @@ class PosteriorMap(BandedMap):
             context,
         )
 
-    def _conditioned(self, pairs: Pairs, levels: tuple[float, ...]) -> SecondPass:
-        first = self.first_pass(pairs, noisy=bool(levels))
+    def _conditioned(
+        self, pairs: Pairs, kinds: Kinds, phi: Float[Tensor, "N R"], levels: tuple[float, ...]
+    ) -> SecondPass:
+        first = self.first_pass(pairs, kinds, noisy=bool(levels))
         errors = QuadratureError(
-            self.log_kept.exp() * THETA * (first.amplitude * pairs.variance).sum(dim=0),
-            (first.amplitude * pairs.sigma).sum(dim=0) + FLOOR**2 * pairs.power,
+            self.log_kept.exp() * THETA * (first.amplitude * kinds.variance).sum(dim=0),
+            (first.amplitude * kinds.sigma).sum(dim=0) + FLOOR**2 * pairs.power,
         )
-        noise = pairs.jumps.sum(errors.at_jumps(first.kernel)) + errors.constant
+        noise = pairs.jumps.sum(errors.at_jumps(first.mean @ phi.mT)) + errors.constant
         if pairs.errors is not None:
             noise = noise + pairs.errors
-        tries = self.second_pass(pairs, first, noise, levels)
+        tries = self.second_pass(pairs, kinds, first.alpha, noise, levels)
         plausible = ~(first.large[..., 0] | tries[0].unexplained(pairs.d))
         return SecondPass(errors, tries, plausible)
 
-    def pairs(
-        self,
-        context: Context,
-        prior: PriorOnGrid,
-        errors: Float[Tensor, "*#b d"] | None = None,
-        exact: Bool[Tensor, "*#b"] | None = None,
-    ) -> Pairs:
-        """The context as the prior sees it: by the learned kinds of kernels and, where not exact, the smooth one."""
-        U, column = context.U, (-1, *[1] * (max(context.U.ndim, context.F.ndim) - 1))
-        prior = prior.kinds(smooth=exact is not None)
-        odds = prior.odds.reshape(column)
-        if exact is not None:
-            odds = torch.cat([odds[:-1].expand(-1, *exact.shape), odds[-1:].where(~exact, -math.inf)])
-        variance = prior.variance.reshape(*column, context.y.size)
-        jumps = Jumps.of(U, context.y)
-        norms = torch.linalg.vector_norm(U, dim=-1)
-        tokens = norms.square().mean(dim=-1)[..., None, None] / context.d
-        return Pairs(
-            phi=prior.phi,
-            A=(prior.weighted @ U)[..., None, :, :],
-            jumps=jumps,
-            f=context.F,
-            omega=prior.omega.reshape(*column, prior.phi.shape[1]),
-            odds=odds,
-            variance=variance,
-            jumped=jumps.sum(variance),
-            sigma=prior.white.reshape(*column, 1) * tokens,
-            power=context.F.square().mean(dim=-1, keepdim=True),
-            norms=norms,
-            errors=errors,
-        )
-
-    def first_pass(self, pairs: Pairs, noisy: bool) -> FirstPass:
+    def first_pass(self, pairs: Pairs, kinds: Kinds, noisy: bool) -> FirstPass:
         """With the error that jumps make in a kernel of the prior, relative to the responses that it expects.
 
         The components share the mean of their errors, and so one Gram matrix; the amplitude of each is then put in
         proportion, for what an error is to an amplitude is what the misfit tells.
         """
-        own = (pairs.omega.square() * pairs.A.square().mean(dim=-1)).sum(dim=-1, keepdim=True)
-        each = (THETA * pairs.jumped + pairs.sigma) / own + FLOOR**2
+        own = (kinds.omega.square() * pairs.A.square().mean(dim=-1)).sum(dim=-1, keepdim=True)
+        each = (THETA * kinds.jumped + kinds.sigma) / own + FLOOR**2
         if pairs.errors is not None:
             each = each + pairs.errors / pairs.power.clamp(min=TINY)
-        relative = (pairs.odds.softmax(dim=0)[..., None] * each).sum(dim=0)
-        omega = pairs.omega * own.rsqrt()
+        relative = (kinds.odds.softmax(dim=0)[..., None] * each).sum(dim=0)
+        omega = kinds.omega * own.rsqrt()
 
         def attempt(level: float) -> tuple[Tensor, Tensor, Tensor]:
             found = regress(pairs.A, relative + level**2, pairs.f, omega)
             return (
-                profiled_evidence(found, pairs.odds, pairs.d)[..., None],
+                profiled_evidence(found, kinds.odds, pairs.d)[..., None],
                 found.misfit[..., None] / pairs.d,
                 found.mean,
             )
@@ -178,19 +148,23 @@ class PosteriorMap(BandedMap):
             score, power, mean = (torch.where(better, *both) for both in zip(rough, (score, power, mean), strict=True))
         share = score.softmax(dim=0)
         alpha = power / own * (relative.log() - each.log()).mean(dim=-1, keepdim=True).exp()
-        return FirstPass((share * mean).sum(dim=0) @ pairs.phi.mT, share * alpha, alpha, large)
+        return FirstPass((share * mean).sum(dim=0), share * alpha, alpha, large)
 
     def second_pass(
-        self, pairs: Pairs, first: FirstPass, noise: Float[Tensor, "*#b d"], levels: tuple[float, ...]
+        self,
+        pairs: Pairs,
+        kinds: Kinds,
+        alpha: Float[Tensor, "Q *#b 1"],
+        noise: Float[Tensor, "*#b d"],
+        levels: tuple[float, ...],
     ) -> list[Try]:
         """In units of f: with the error that jumps make in the kernel of pass one, and noise of several levels.
 
         Errors of exact data have a known size. Where they do not explain the pairs, the size is the likeliest one.
         """
-        omega = pairs.omega * first.alpha.sqrt()
-
+        omega = kinds.omega * alpha.sqrt()
         none, found = torch.zeros_like(noise[..., 0]), regress(pairs.A, noise, pairs.f, omega)
-        exact = Try(found, evidence(found, pairs.odds), none)
+        exact = Try(found, evidence(found, kinds.odds), none)
         if not levels:
             return [exact]
         doubtful = exact.unexplained(pairs.d)
@@ -199,9 +173,9 @@ class PosteriorMap(BandedMap):
 
         def attempt(level: Tensor) -> Try:
             found = regress(pairs.A, noise + level.square()[..., None] * pairs.power, pairs.f, omega)
-            return Try.at_likeliest_size(found, pairs.odds, pairs.d, level)
+            return Try.at_likeliest_size(found, kinds.odds, pairs.d, level)
 
-        tries = [Try.at_likeliest_size(found, pairs.odds, pairs.d, none)] + [attempt(none + level) for level in levels]
+        tries = [Try.at_likeliest_size(found, kinds.odds, pairs.d, none)] + [attempt(none + level) for level in levels]
         likeliest = torch.stack([each.likelihood for each in tries]).argmax(dim=0, keepdim=True)
         best = torch.stack([each.level for each in tries]).gather(0, likeliest)[0]
         refined = [attempt(best * factor).only(best > 0) for factor in REFINED]

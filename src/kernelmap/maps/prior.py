@@ -69,12 +69,6 @@ class PriorOnGrid(NamedTuple):
     variance: Float[Tensor, "K N"]
     white: Float[Tensor, " K"]
 
-    def kinds(self, smooth: bool) -> "PriorOnGrid":
-        """With or without the smooth component."""
-        chosen = slice(None, None if smooth else -1)
-        parts = (part[chosen] for part in (self.omega, self.odds, self.variance, self.white))
-        return PriorOnGrid(self.phi, self.rows, self.weighted, *parts)
-
 
 class LearnedPrior(nn.Module):
     """K(y) = Σ_r Φ_r(y) ω_qr z_r, z ~ N(0, α), for a component q and an amplitude α that the context decides.
@@ -186,7 +180,11 @@ class _Kept(NamedTuple):
     def is_of(self, y: Grid, parameters: list[nn.Parameter]) -> bool:
         """Whether these would make it again: a change in place raises a tensor's version, any other moves it."""
         usable = torch.is_inference_mode_enabled() or not self.prior.phi.is_inference()
-        return usable and self.y.equals(y) and all(
-            now.data_ptr() == then.data_ptr() and now._version == version
-            for now, (then, version) in zip(parameters, self.parameters, strict=True)
+        return (
+            usable
+            and self.y.equals(y)
+            and all(
+                now.data_ptr() == then.data_ptr() and now._version == version
+                for now, (then, version) in zip(parameters, self.parameters, strict=True)
+            )
         )
