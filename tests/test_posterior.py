@@ -156,6 +156,12 @@ def halved(prior: LearnedPrior) -> dict[str, Tensor]:
     return {name: value / 2 for name, value in prior.state_dict().items()}
 
 
+def fused_step(prior: LearnedPrior) -> None:
+    for parameter in prior.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    torch.optim.Adam(prior.parameters(), lr=0.01, fused=True).step()
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -164,6 +170,7 @@ def halved(prior: LearnedPrior) -> dict[str, Tensor]:
         lambda prior: prior.load_state_dict(halved(prior), assign=True),
         lambda prior: prior.half().double(),
         lambda prior: setattr(prior.network[0], "bias", torch.nn.Parameter(prior.network[0].bias + 1)),
+        fused_step,
     ],
 )
 def test_the_prior_kept_for_a_grid_is_that_of_the_weights(change: Callable[[LearnedPrior], object]):

@@ -110,12 +110,11 @@ class LearnedPrior(nn.Module):
 
     def on_grid(self, y: Grid, low: float, high: float) -> PriorOnGrid:
         """On radii, say, from low to high. Without gradients the last grid's is kept: most contexts share one."""
-        if torch.is_grad_enabled() or self.white.is_inference():
+        if torch.is_grad_enabled():
             return self._on_grid(y, low, high)
-        parameters = list(self.parameters())
+        parameters = torch.cat([p.flatten() for p in self.parameters()])
         if self.last is None or not self.last.is_of(y, parameters):
-            kept = [(p.detach(), p._version) for p in parameters]
-            self.last = _Kept(y, kept, self._on_grid(y, low, high))
+            self.last = _Kept(y, parameters, self._on_grid(y, low, high))
         return self.last.prior
 
     def _on_grid(self, y: Grid, low: float, high: float) -> PriorOnGrid:
@@ -171,20 +170,15 @@ class LearnedPrior(nn.Module):
 
 
 class _Kept(NamedTuple):
-    """A prior with the grid and the parameters, each with its version, that it was made of."""
+    """A prior, with the grid and the values of all parameters that it was made of."""
 
     y: Grid
-    parameters: list[tuple[Tensor, int]]
+    parameters: Float[Tensor, " P"]
     prior: PriorOnGrid
 
-    def is_of(self, y: Grid, parameters: list[nn.Parameter]) -> bool:
-        """Whether these would make it again: a change in place raises a tensor's version, any other moves it."""
+    def is_of(self, y: Grid, parameters: Float[Tensor, " P"]) -> bool:
+        """Whether these would make it again. By value: fused optimizers change tensors and keep their version."""
         usable = torch.is_inference_mode_enabled() or not self.prior.phi.is_inference()
-        return (
-            usable
-            and self.y.equals(y)
-            and all(
-                now.data_ptr() == then.data_ptr() and now._version == version
-                for now, (then, version) in zip(parameters, self.parameters, strict=True)
-            )
-        )
+        then = self.parameters
+        same_kind = then.dtype == parameters.dtype and then.device == parameters.device
+        return usable and self.y.equals(y) and same_kind and torch.equal(then, parameters)
