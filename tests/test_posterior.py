@@ -17,7 +17,7 @@ from kernelmap.grids import Grid, from_points, radii
 from kernelmap.kernel import Kernel
 from kernelmap.maps import ContextShape, PosteriorMap, PosteriorOptions
 from kernelmap.maps.mixture import THETA, Jumps
-from kernelmap.maps.prior import LearnedPrior
+from kernelmap.maps.prior import USED, LearnedPrior
 from kernelmap.maps.regression import regress
 from kernelmap.metrics import relative_difference
 from kernelmap.training.predictive import PredictiveObjective
@@ -194,6 +194,19 @@ def test_the_prior_kept_is_that_of_the_grid():
         kept = model.prior_on(context.y)
         assert model.prior_on(Grid(context.y.points.clone(), context.y.weights.clone())) is kept
         torch.testing.assert_close(model.prior_on(heavier).weighted, 2 * kept.weighted)
+
+
+def test_discovery_makes_two_economies():
+    """Of one component's errors the mean is its own, and of few cosines all are used; otherwise the two differ."""
+    context, _ = waves(60, 30)
+    for components, wide, same in ((1, 16, True), (3, 16, False), (1, USED[0] + 8, False)):
+        model = built(context, PosteriorOptions(wide=wide, near=8, free=6, components=components))
+        with torch.no_grad():
+            quick, thorough = (model.posterior(context, thorough=thorough) for thorough in (False, True))
+        assert quick.phi.shape[1] == min(wide, USED[0]) + 8 + 6
+        assert thorough.phi.shape[1] == wide + 8 + 6
+        difference = relative_difference(quick.kernel, thorough.kernel)
+        assert difference < 1e-12 if same else 1e-9 < difference < 0.1
 
 
 def test_what_is_found_without_gradients_can_be_used_with_them():

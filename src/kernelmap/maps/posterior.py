@@ -14,7 +14,7 @@ from kernelmap.maps.banded import BandedMap
 from kernelmap.maps.domain import ContextShape
 from kernelmap.maps.mixture import THETA, Jumps, Posterior, QuadratureError
 from kernelmap.maps.passes import FirstPass, Kinds, Pairs, SecondPass, Try, evidence, mixture, profiled_evidence
-from kernelmap.maps.prior import LearnedPrior, PosteriorOptions, PriorOnGrid
+from kernelmap.maps.prior import USED, LearnedPrior, PosteriorOptions, PriorOnGrid
 from kernelmap.maps.regression import TINY, regress
 
 NOISE_LEVELS = (0.003, 0.01, 0.03, 0.1, 0.3)
@@ -80,20 +80,22 @@ class PosteriorMap(BandedMap):
         context: Context,
         levels: tuple[float, ...] = NOISE_LEVELS,
         errors: Float[Tensor, "*#b d"] | None = None,
+        thorough: bool = False,
     ) -> Posterior:
         """Condition on the pairs; where exact data would not look so, also with these relative noise levels.
 
         Only then the smooth kind of kernel takes part: for exact data it has nothing to add. `errors` are variances of
-        f from other causes than jumps in the kernel that is looked for.
+        f from other causes than jumps in the kernel that is looked for. `thorough` is how the prior is trained: with
+        all its cosines, and with errors and a Gram matrix of each component's own in pass one.
         """
-        prior = self.prior_on(context.y)
+        prior = self.prior_on(context.y, thorough)
         # Without gradients there is no account of them to keep, which small operations spend much of their time on.
         with torch.inference_mode(not torch.is_grad_enabled()):
             pairs = Pairs.of(context, prior, errors)
-            found = self._conditioned(pairs, Kinds.of(prior, pairs), prior.phi, ())
+            found = self._conditioned(pairs, Kinds.of(prior, pairs), prior.phi, (), thorough)
             if levels and not bool(found.plausible.all()):
                 kinds = Kinds.of(prior, pairs, exact=found.plausible)
-                found = self._conditioned(pairs, kinds, prior.phi, levels)
+                found = self._conditioned(pairs, kinds, prior.phi, levels, thorough)
         return Posterior(
             prior.phi,
             prior.rows,
@@ -105,9 +107,9 @@ class PosteriorMap(BandedMap):
         )
 
     def _conditioned(
-        self, pairs: Pairs, kinds: Kinds, phi: Float[Tensor, "N R"], levels: tuple[float, ...]
+        self, pairs: Pairs, kinds: Kinds, phi: Float[Tensor, "N R"], levels: tuple[float, ...], thorough: bool
     ) -> SecondPass:
-        first = self.first_pass(pairs, kinds, noisy=bool(levels))
+        first = self.first_pass(pairs, kinds, bool(levels), thorough)
         errors = QuadratureError(
             self.log_kept.exp() * THETA * (first.amplitude * kinds.variance).sum(dim=0),
             (first.amplitude * kinds.sigma).sum(dim=0) + FLOOR**2 * pairs.power,
@@ -119,17 +121,17 @@ class PosteriorMap(BandedMap):
         plausible = ~(first.large[..., 0] | tries[0].unexplained(pairs.d))
         return SecondPass(errors, tries, plausible)
 
-    def first_pass(self, pairs: Pairs, kinds: Kinds, noisy: bool) -> FirstPass:
+    def first_pass(self, pairs: Pairs, kinds: Kinds, noisy: bool, thorough: bool) -> FirstPass:
         """With the error that jumps make in a kernel of the prior, relative to the responses that it expects.
 
-        The components share the mean of their errors, and so one Gram matrix; the amplitude of each is then put in
-        proportion, for what an error is to an amplitude is what the misfit tells.
+        Unless it is thorough, the components share the mean of their errors, and so one Gram matrix; the amplitude of
+        each is then put in proportion, for what an error is to an amplitude is what the misfit tells.
         """
         own = (kinds.omega.square() * pairs.A.square().mean(dim=-1)).sum(dim=-1, keepdim=True)
         each = (THETA * kinds.jumped + kinds.sigma) / own + FLOOR**2
         if pairs.errors is not None:
             each = each + pairs.errors / pairs.power.clamp(min=TINY)
-        relative = (kinds.odds.softmax(dim=0)[..., None] * each).sum(dim=0)
+        relative = each if thorough else (kinds.odds.softmax(dim=0)[..., None] * each).sum(dim=0)
         omega = kinds.omega * own.rsqrt()
 
         def attempt(level: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -189,5 +191,6 @@ class PosteriorMap(BandedMap):
         rms = ((looked * posterior.kernel.square()).sum(dim=-1, keepdim=True) / looked.sum(dim=-1, keepdim=True)).sqrt()
         return (factor**2 * posterior.variance.clamp(min=0) + (BAND_FLOOR * rms).square()).sqrt()
 
-    def prior_on(self, y: Grid) -> PriorOnGrid:
-        return self.prior.on_grid(y, self.shape.y.low[0], self.shape.y.high[0])
+    def prior_on(self, y: Grid, thorough: bool = False) -> PriorOnGrid:
+        most = (self.prior.options.wide, self.prior.options.near) if thorough else USED
+        return self.prior.on_grid(y, self.shape.y.low[0], self.shape.y.high[0], most)
