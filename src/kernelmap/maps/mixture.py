@@ -137,8 +137,9 @@ class Posterior(KernelPosterior):
 class QuadratureError(NamedTuple):
     """Variance of f's error from the jumps of its tokens: Σ (θ K² + v) (jump h)² + constant."""
 
+    theta: Tensor | float
     v: Float[Tensor, "*#b N"]
     constant: Float[Tensor, "*#b 1"]
 
     def at_jumps(self, kernel: Float[Tensor, "*#b N"]) -> Float[Tensor, "*#b N"]:
-        return THETA * kernel.square() + self.v
+        return self.theta * kernel.square() + self.v

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from kernelmap.context import Context
-from kernelmap.maps.mixture import Jumps, QuadratureError
+from kernelmap.maps.mixture import THETA, Jumps, QuadratureError
 from kernelmap.maps.prior import PriorOnGrid
 from kernelmap.maps.regression import Regression
 
@@ -29,7 +29,8 @@ class Pairs(NamedTuple):
     """A context as the features see it.
 
     A = Φᵀ w U: responses of the features; the tokens' jumps, and their norms at every point; power: mean square of f;
-    errors: variances of f from other causes than jumps.
+    errors: variances of f from other causes than jumps; theta: variance of a jump's place in its cell; thorough: with
+    errors of each component's own.
     """
 
     A: Float[Tensor, "*#b R d"]
@@ -38,9 +39,13 @@ class Pairs(NamedTuple):
     norms: Float[Tensor, "*#b N"]
     power: Float[Tensor, "*#b 1"]
     errors: Float[Tensor, "*#b d"] | None
+    theta: Tensor | float
+    thorough: bool
 
     @classmethod
-    def of(cls, context: Context, prior: PriorOnGrid, errors: Float[Tensor, "*#b d"] | None) -> "Pairs":
+    def of(
+        cls, context: Context, prior: PriorOnGrid, errors: Float[Tensor, "*#b d"] | None, theta: Tensor | None
+    ) -> "Pairs":
         return cls(
             A=(prior.weighted @ context.U)[..., None, :, :],
             f=context.F,
@@ -48,6 +53,8 @@ class Pairs(NamedTuple):
             norms=torch.linalg.vector_norm(context.U, dim=-1),
             power=context.F.square().mean(dim=-1, keepdim=True),
             errors=errors,
+            theta=THETA if theta is None else theta,
+            thorough=theta is not None,
         )
 
     @property

@@ -80,38 +80,39 @@ class PosteriorMap(BandedMap):
         context: Context,
         levels: tuple[float, ...] = NOISE_LEVELS,
         errors: Float[Tensor, "*#b d"] | None = None,
-        thorough: bool = False,
+        theta: Tensor | None = None,
     ) -> Posterior:
         """Condition on the pairs; where exact data would not look so, also with these relative noise levels.
 
         Only then the smooth kind of kernel takes part: for exact data it has nothing to add. `errors` are variances of
-        f from other causes than jumps in the kernel that is looked for. `thorough` is how the prior is trained: with
-        all its cosines, and with errors and a Gram matrix of each component's own in pass one.
+        f from other causes than jumps in the kernel that is looked for. With `theta`, the variance of a jump's place in
+        its cell, the prior is trained: it has all its cosines then, and pass one errors of each component's own.
         """
-        prior = self.prior_on(context.y, thorough)
+        prior = self.prior_on(context.y, thorough=theta is not None)
         # Without gradients there is no account of them to keep, which small operations spend much of their time on.
         with torch.inference_mode(not torch.is_grad_enabled()):
-            pairs = Pairs.of(context, prior, errors)
-            found = self._conditioned(pairs, Kinds.of(prior, pairs), prior.phi, (), thorough)
+            pairs = Pairs.of(context, prior, errors, theta)
+            found = self._conditioned(pairs, Kinds.of(prior, pairs), prior.phi, ())
             if levels and not bool(found.plausible.all()):
                 kinds = Kinds.of(prior, pairs, exact=found.plausible)
-                found = self._conditioned(pairs, kinds, prior.phi, levels, thorough)
+                found = self._conditioned(pairs, kinds, prior.phi, levels)
         return Posterior(
             prior.phi,
             prior.rows,
             *mixture(found.tries, context.d),
-            QuadratureError(*map(torch.clone, found.errors)),
+            found.errors._replace(v=found.errors.v.clone(), constant=found.errors.constant.clone()),
             pairs.power.clone(),
             pairs.norms.clone(),
             context,
         )
 
     def _conditioned(
-        self, pairs: Pairs, kinds: Kinds, phi: Float[Tensor, "N R"], levels: tuple[float, ...], thorough: bool
+        self, pairs: Pairs, kinds: Kinds, phi: Float[Tensor, "N R"], levels: tuple[float, ...]
     ) -> SecondPass:
-        first = self.first_pass(pairs, kinds, bool(levels), thorough)
+        first = self.first_pass(pairs, kinds, noisy=bool(levels))
         errors = QuadratureError(
-            self.log_kept.exp() * THETA * (first.amplitude * kinds.variance).sum(dim=0),
+            pairs.theta,
+            self.log_kept.exp() * pairs.theta * (first.amplitude * kinds.variance).sum(dim=0),
             (first.amplitude * kinds.sigma).sum(dim=0) + FLOOR**2 * pairs.power,
         )
         noise = pairs.jumps.sum(errors.at_jumps(first.mean @ phi.mT)) + errors.constant
@@ -121,17 +122,17 @@ class PosteriorMap(BandedMap):
         plausible = ~(first.large[..., 0] | tries[0].unexplained(pairs.d))
         return SecondPass(errors, tries, plausible)
 
-    def first_pass(self, pairs: Pairs, kinds: Kinds, noisy: bool, thorough: bool) -> FirstPass:
+    def first_pass(self, pairs: Pairs, kinds: Kinds, noisy: bool) -> FirstPass:
         """With the error that jumps make in a kernel of the prior, relative to the responses that it expects.
 
-        Unless it is thorough, the components share the mean of their errors, and so one Gram matrix; the amplitude of
-        each is then put in proportion, for what an error is to an amplitude is what the misfit tells.
+        The components share the mean of their errors, and so one Gram matrix; the amplitude of each is then put in
+        proportion, for what an error is to an amplitude is what the misfit tells. In training each has its own.
         """
         own = (kinds.omega.square() * pairs.A.square().mean(dim=-1)).sum(dim=-1, keepdim=True)
-        each = (THETA * kinds.jumped + kinds.sigma) / own + FLOOR**2
+        each = (pairs.theta * kinds.jumped + kinds.sigma) / own + FLOOR**2
         if pairs.errors is not None:
             each = each + pairs.errors / pairs.power.clamp(min=TINY)
-        relative = each if thorough else (kinds.odds.softmax(dim=0)[..., None] * each).sum(dim=0)
+        relative = each if pairs.thorough else (kinds.odds.softmax(dim=0)[..., None] * each).sum(dim=0)
         omega = kinds.omega * own.rsqrt()
 
         def attempt(level: float) -> tuple[Tensor, Tensor, Tensor]:

@@ -2,10 +2,12 @@
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from kernelmap.context import Context
-from kernelmap.maps import PosteriorMap
+from kernelmap.grids import Grid
+from kernelmap.maps import KernelMap, PosteriorMap
+from kernelmap.maps.mixture import THETA
 from kernelmap.training.objective import Objective
 
 SHARES = (1, 3, 5, 6, 7.5, 10, 10, 15)
@@ -18,11 +20,16 @@ class PredictiveObjective(Objective):
 
     Of the pairs of a draw the last ones are targets, and the first d the context, with d changing from step to step.
     Random linear combinations of the batch's systems join it: their responses add exactly. No true kernel is read.
-    The loss is a mean over systems and combinations, returned once for each of them.
+    The loss is a mean over systems and combinations, returned once for each of them. How far jumps are from the middle
+    of their cells on this grid is learned beside the prior, and is not kept: on other grids they may be anywhere.
     """
 
     targets = 150
     variants = len(SHARES)
+
+    def __init__(self, model: KernelMap, y: Grid, x: Grid, points: int | None = None) -> None:
+        super().__init__(model, y, x, points)
+        self.log_spread = nn.Parameter(0.5 * torch.tensor(THETA, dtype=model.u_std.dtype).log())
 
     def forward(self, U: Float[Tensor, "*bu N D"], F: Float[Tensor, "*bf M D"], seed: int) -> Float[Tensor, "*bf"]:
         assert isinstance(self.model, PosteriorMap)
@@ -33,7 +40,7 @@ class PredictiveObjective(Objective):
         if U.shape[-3] == 1 and self.training:
             F = torch.cat([F, mixtures(F, generator)], dim=-3)
         context = Context._trusted(U[..., :d], F[..., :d], self.y, self.x)
-        posterior = self.model.posterior(context, levels=(), thorough=True)
+        posterior = self.model.posterior(context, levels=(), theta=(2 * self.log_spread).exp())
         means, variances = posterior.response_moments(U[..., most:])
         target = F[..., most:]
         log_density = -0.5 * ((target - means).square() / variances + variances.log())
