@@ -167,6 +167,8 @@ class PosteriorMap(BandedMap):
         """
         omega = kinds.omega * alpha.sqrt()
         none, found = torch.zeros_like(noise[..., 0]), regress(pairs.A, noise, pairs.f, omega)
+        if pairs.thorough:
+            return [Try.at_likeliest_size(found, kinds.odds, pairs.d, none)]
         exact = Try(found, evidence(found, kinds.odds), none)
         if not levels:
             return [exact]
