@@ -202,9 +202,8 @@ def test_discovery_makes_two_economies():
     for components, wide, same in ((1, 16, True), (3, 16, False), (1, USED[0] + 8, False)):
         model = built(context, PosteriorOptions(wide=wide, near=8, free=6, components=components))
         with torch.no_grad():
-            quick, thorough = (
-                model.posterior(context, theta=theta) for theta in (None, torch.tensor(THETA, dtype=torch.float64))
-            )
+            quick = model.posterior(context)
+            thorough = model.thorough_posterior(context, torch.tensor(THETA, dtype=torch.float64))
         assert quick.phi.shape[1] == min(wide, USED[0]) + 8 + 6
         assert thorough.phi.shape[1] == wide + 8 + 6
         difference = relative_difference(quick.kernel, thorough.kernel)

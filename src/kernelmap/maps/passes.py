@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from kernelmap.context import Context
-from kernelmap.maps.mixture import THETA, Jumps, QuadratureError
+from kernelmap.maps.mixture import THETA, Jumps, Posterior, QuadratureError
 from kernelmap.maps.prior import PriorOnGrid
 from kernelmap.maps.regression import Regression
 
@@ -30,7 +30,7 @@ class Pairs(NamedTuple):
 
     A = Φᵀ w U: responses of the features; the tokens' jumps, and their norms at every point; power: mean square of f;
     errors: variances of f from other causes than jumps; theta: variance of a jump's place in its cell; thorough: with
-    errors of each component's own.
+    errors of each component's own in pass one, and of the likeliest size.
     """
 
     A: Float[Tensor, "*#b R d"]
@@ -44,7 +44,7 @@ class Pairs(NamedTuple):
 
     @classmethod
     def of(
-        cls, context: Context, prior: PriorOnGrid, errors: Float[Tensor, "*#b d"] | None, theta: Tensor | None
+        cls, context: Context, prior: PriorOnGrid, errors: Float[Tensor, "*#b d"] | None, theta: Tensor | None = None
     ) -> "Pairs":
         return cls(
             A=(prior.weighted @ context.U)[..., None, :, :],
@@ -137,6 +137,23 @@ class SecondPass(NamedTuple):
     errors: QuadratureError
     tries: list[Try]
     plausible: Bool[Tensor, "*#b"]
+
+    def posterior(self, prior: PriorOnGrid, pairs: Pairs, context: Context) -> Posterior:
+        """Copies: what was found in inference mode cannot be used with gradients."""
+        errors = self.errors._replace(v=self.errors.v.clone(), constant=self.errors.constant.clone())
+        share, cells, scale, levels = mixture(self.tries, pairs.d)
+        return Posterior(
+            phi=prior.phi,
+            rows=prior.rows,
+            share=share,
+            cells=cells,
+            scale=scale,
+            levels=levels,
+            errors=errors,
+            power=pairs.power.clone(),
+            norms=pairs.norms.clone(),
+            context=context,
+        )
 
 
 def mixture(tries: list[Try], d: int) -> tuple[Tensor, Regression, Tensor, Tensor]:

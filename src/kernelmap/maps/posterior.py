@@ -13,7 +13,7 @@ from kernelmap.kernel import Kernel
 from kernelmap.maps.banded import BandedMap
 from kernelmap.maps.domain import ContextShape
 from kernelmap.maps.mixture import THETA, Jumps, Posterior, QuadratureError
-from kernelmap.maps.passes import FirstPass, Kinds, Pairs, SecondPass, Try, evidence, mixture, profiled_evidence
+from kernelmap.maps.passes import FirstPass, Kinds, Pairs, SecondPass, Try, evidence, profiled_evidence
 from kernelmap.maps.prior import USED, LearnedPrior, PosteriorOptions, PriorOnGrid
 from kernelmap.maps.regression import TINY, regress
 
@@ -75,41 +75,33 @@ class PosteriorMap(BandedMap):
         errors = THETA * Jumps.of(context.U, context.y).sum(values.square())
         return Kernel(values + self.posterior(residual, errors=errors).kernel, context.y, context.x)
 
-    def posterior(
-        self,
-        context: Context,
-        levels: tuple[float, ...] = NOISE_LEVELS,
-        errors: Float[Tensor, "*#b d"] | None = None,
-        theta: Tensor | None = None,
-    ) -> Posterior:
-        """Condition on the pairs; where exact data would not look so, also with these relative noise levels.
+    def posterior(self, context: Context, errors: Float[Tensor, "*#b d"] | None = None) -> Posterior:
+        """Condition on the pairs; where exact data would not look so, with noise of several levels.
 
         Only then the smooth kind of kernel takes part: for exact data it has nothing to add. `errors` are variances of
-        f from other causes than jumps in the kernel that is looked for. With `theta`, the variance of a jump's place in
-        its cell, the prior is trained: it has all its cosines then, and pass one errors of each component's own.
+        f from other causes than jumps in the kernel that is looked for.
         """
-        prior = self.prior_on(context.y, thorough=theta is not None)
+        prior = self.prior_on(context.y)
         # Without gradients there is no account of them to keep, which small operations spend much of their time on.
         with torch.inference_mode(not torch.is_grad_enabled()):
-            pairs = Pairs.of(context, prior, errors, theta)
-            found = self._conditioned(pairs, Kinds.of(prior, pairs), prior.phi, ())
-            if levels and not bool(found.plausible.all()):
+            pairs = Pairs.of(context, prior, errors)
+            found = self._conditioned(pairs, Kinds.of(prior, pairs), prior.phi)
+            if not bool(found.plausible.all()):
                 kinds = Kinds.of(prior, pairs, exact=found.plausible)
-                found = self._conditioned(pairs, kinds, prior.phi, levels)
-        return Posterior(
-            prior.phi,
-            prior.rows,
-            *mixture(found.tries, context.d),
-            found.errors._replace(v=found.errors.v.clone(), constant=found.errors.constant.clone()),
-            pairs.power.clone(),
-            pairs.norms.clone(),
-            context,
-        )
+                found = self._conditioned(pairs, kinds, prior.phi, noisy=True)
+        return found.posterior(prior, pairs, context)
 
-    def _conditioned(
-        self, pairs: Pairs, kinds: Kinds, phi: Float[Tensor, "N R"], levels: tuple[float, ...]
-    ) -> SecondPass:
-        first = self.first_pass(pairs, kinds, noisy=bool(levels))
+    def thorough_posterior(self, context: Context, theta: Float[Tensor, ""]) -> Posterior:
+        """As the prior is trained: from pairs without noise, with a given variance of a jump's place in its cell.
+
+        All cosines are used, each component has errors of its own in pass one, and errors are of the likeliest size.
+        """
+        prior = self.prior_on(context.y, thorough=True)
+        pairs = Pairs.of(context, prior, None, theta)
+        return self._conditioned(pairs, Kinds.of(prior, pairs), prior.phi).posterior(prior, pairs, context)
+
+    def _conditioned(self, pairs: Pairs, kinds: Kinds, phi: Float[Tensor, "N R"], noisy: bool = False) -> SecondPass:
+        first = self.first_pass(pairs, kinds, noisy)
         errors = QuadratureError(
             pairs.theta,
             self.log_kept.exp() * pairs.theta * (first.amplitude * kinds.variance).sum(dim=0),
@@ -118,7 +110,7 @@ class PosteriorMap(BandedMap):
         noise = pairs.jumps.sum(errors.at_jumps(first.mean @ phi.mT)) + errors.constant
         if pairs.errors is not None:
             noise = noise + pairs.errors
-        tries = self.second_pass(pairs, kinds, first.alpha, noise, levels)
+        tries = self.second_pass(pairs, kinds, first.alpha, noise, noisy)
         plausible = ~(first.large[..., 0] | tries[0].unexplained(pairs.d))
         return SecondPass(errors, tries, plausible)
 
@@ -126,7 +118,7 @@ class PosteriorMap(BandedMap):
         """With the error that jumps make in a kernel of the prior, relative to the responses that it expects.
 
         The components share the mean of their errors, and so one Gram matrix; the amplitude of each is then put in
-        proportion, for what an error is to an amplitude is what the misfit tells. In training each has its own.
+        proportion, for what an error is to an amplitude is what the misfit tells.
         """
         own = (kinds.omega.square() * pairs.A.square().mean(dim=-1)).sum(dim=-1, keepdim=True)
         each = (pairs.theta * kinds.jumped + kinds.sigma) / own + FLOOR**2
@@ -159,9 +151,9 @@ class PosteriorMap(BandedMap):
         kinds: Kinds,
         alpha: Float[Tensor, "Q *#b 1"],
         noise: Float[Tensor, "*#b d"],
-        levels: tuple[float, ...],
+        noisy: bool,
     ) -> list[Try]:
-        """In units of f: with the error that jumps make in the kernel of pass one, and noise of several levels.
+        """In units of f: with the error that jumps make in the kernel of pass one and, if noisy, several levels more.
 
         Errors of exact data have a known size. Where they do not explain the pairs, the size is the likeliest one.
         """
@@ -170,7 +162,7 @@ class PosteriorMap(BandedMap):
         if pairs.thorough:
             return [Try.at_likeliest_size(found, kinds.odds, pairs.d, none)]
         exact = Try(found, evidence(found, kinds.odds), none)
-        if not levels:
+        if not noisy:
             return [exact]
         doubtful = exact.unexplained(pairs.d)
         if not bool(doubtful.any()):
@@ -180,7 +172,8 @@ class PosteriorMap(BandedMap):
             found = regress(pairs.A, noise + level.square()[..., None] * pairs.power, pairs.f, omega)
             return Try.at_likeliest_size(found, kinds.odds, pairs.d, level)
 
-        tries = [Try.at_likeliest_size(found, kinds.odds, pairs.d, none)] + [attempt(none + level) for level in levels]
+        tries = [Try.at_likeliest_size(found, kinds.odds, pairs.d, none)]
+        tries += [attempt(none + level) for level in NOISE_LEVELS]
         likeliest = torch.stack([each.likelihood for each in tries]).argmax(dim=0, keepdim=True)
         best = torch.stack([each.level for each in tries]).gather(0, likeliest)[0]
         refined = [attempt(best * factor).only(best > 0) for factor in REFINED]

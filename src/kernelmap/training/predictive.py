@@ -40,7 +40,7 @@ class PredictiveObjective(Objective):
         if U.shape[-3] == 1 and self.training:
             F = torch.cat([F, mixtures(F, generator)], dim=-3)
         context = Context._trusted(U[..., :d], F[..., :d], self.y, self.x)
-        posterior = self.model.posterior(context, levels=(), theta=(2 * self.log_spread).exp())
+        posterior = self.model.thorough_posterior(context, (2 * self.log_spread).exp())
         means, variances = posterior.response_moments(U[..., most:])
         target = F[..., most:]
         log_density = -0.5 * ((target - means).square() / variances + variances.log())
