@@ -12,7 +12,7 @@ from kernelmap.training.objective import Objective
 
 SHARES = (1, 3, 5, 6, 7.5, 10, 10, 15)
 MIXES = 4
-PULL = 1e-2
+PULL = 2e-2
 
 
 class PredictiveObjective(Objective):
