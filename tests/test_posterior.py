@@ -194,6 +194,13 @@ def test_the_prior_kept_is_that_of_the_grid():
         kept = model.prior_on(context.y)
         assert model.prior_on(Grid(context.y.points.clone(), context.y.weights.clone())) is kept
         torch.testing.assert_close(model.prior_on(heavier).weighted, 2 * kept.weighted)
+        model.prior_on(context.y)
+        context.y.points.mul_(0.9)
+        moved = model.prior_on(Grid(context.y.points, context.y.weights)).phi
+        model.prior.last = None
+        assert torch.equal(moved, model.prior_on(context.y).phi)
+        model.shape = replace(model.shape, y=replace(model.shape.y, high=(22.0,)))
+        assert not torch.equal(moved, model.prior_on(context.y).phi)
 
 
 def test_discovery_makes_two_economies():
@@ -289,8 +296,13 @@ def test_several_outputs_at_once():
     with torch.no_grad():
         kernel = model(context).values
         row = PosteriorMap.posterior(model, Context(U, F[3:4], grid, grids.point())).kernel
+        batch = model.posterior(Context(torch.stack([U, 2 * U]), torch.stack([F, F]), grid, grid))
+        std = model.standard_deviation(batch)
     assert kernel.shape == (22, 22)
     assert relative_difference(kernel[3:4], row) < 1e-4
+    assert batch.kernel.shape == std.shape == (2, 22, 22)
+    assert relative_difference(2 * batch.kernel[1], kernel) < 1e-4
+    assert relative_difference(2 * std[1], std[0]) < 1e-4
 
 
 def test_samples_have_the_posterior_moments():
@@ -320,7 +332,7 @@ def test_it_is_differentiable():
     F = torch.stack([context.F, context.F.flip(-1)])[None]
     model = built(context)
     objective = PredictiveObjective(model, context.y, context.x).eval()
-    parameters = list(model.parameters())
+    parameters = list(objective.parameters())
     direction = [
         torch.randn(p.shape, generator=torch.Generator().manual_seed(i)).double() for i, p in enumerate(parameters)
     ]

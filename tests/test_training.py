@@ -1,6 +1,7 @@
 """Training: repeatable, resumable to the bit, the same on two processes, and better than it started."""
 
 import json
+import math
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,8 +13,9 @@ import torch
 
 from kernelmap import grids
 from kernelmap.errors import InputError
-from kernelmap.files import read_tensors
-from kernelmap.maps import MapOptions
+from kernelmap.files import read_tensors, write_tensors
+from kernelmap.maps import MapOptions, PosteriorOptions
+from kernelmap.maps.mixture import THETA
 from kernelmap.model import load_model
 from kernelmap.systems import SystemSet
 from kernelmap.training.batches import Contexts
@@ -141,6 +143,32 @@ def test_a_damaged_state_says_so(tmp_path):
     (tmp_path / "state.safetensors").write_text("not tensors")
     with pytest.raises(InputError, match="not a readable safetensors file"):
         run(tmp_path, resume=True)
+
+
+def test_a_state_of_another_version_says_so(tmp_path):
+    run(tmp_path)
+    tensors, metadata = read_tensors(tmp_path / "state.safetensors")
+    tensors.pop(next(name for name in tensors if name.startswith("model.")))
+    write_tensors(tmp_path / "state.safetensors", tensors, metadata)
+    with pytest.raises(InputError, match="written by another version"):
+        run(tmp_path, resume=True)
+
+
+def test_the_posterior_map_goes_on_with_the_spread_of_jumps_it_has_learned(tmp_path):
+    data, recipe = systems(pairs=200), replace(RECIPE, epochs=3, random_draws=True, optimizer="adam")
+    small = PosteriorOptions(wide=6, near=4, free=3, components=2)
+    for name, stops in (("whole", (3,)), ("parts", (1, 3))):
+        for stop in stops:
+            schedule = replace(recipe, epochs=stop, schedule="constant")
+            if stop != stops[0]:
+                tensors, metadata = read_tensors(tmp_path / name / "state.safetensors")
+                metadata["run"] = metadata["run"].replace('"epochs": 1', '"epochs": 3')
+                write_tensors(tmp_path / name / "state.safetensors", tensors, metadata)
+            train("posterior", small, data, 20, schedule, tmp_path / name, about={}, resume=stop != stops[0])
+    states = [read_tensors(tmp_path / name / "state.safetensors")[0] for name in ("whole", "parts")]
+    assert same(*states)
+    assert states[0]["model.log_spread"] != 0.5 * math.log(THETA)
+    assert not any("spread" in name for name in weights(tmp_path / "whole"))
 
 
 @pytest.mark.parametrize("shared", [True, False])

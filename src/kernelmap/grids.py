@@ -75,12 +75,16 @@ class Grid:
 
     def equals(self, other: "Grid") -> bool:
         """The same points, weights and components, on the same device."""
-        return self is other or (
+        return (
             self.components == other.components
-            and self.points.device == other.points.device
+            and (self.points.device, self.points.dtype) == (other.points.device, other.points.dtype)
             and torch.equal(self.points, other.points)
             and torch.equal(self.weights, other.weights)
         )
+
+    def clone(self) -> "Grid":
+        """In memory of its own."""
+        return replace(self, points=self.points.clone(), weights=self.weights.clone())
 
     def sample(self, chosen: Int[Tensor, " m"]) -> "Grid":
         """Some of the points, with weights that keep integrals the same on average over random choices."""

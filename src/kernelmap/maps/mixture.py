@@ -60,7 +60,7 @@ class Posterior(KernelPosterior):
     levels: Float[Tensor, "C *#b"]
     errors: "QuadratureError"
     power: Float[Tensor, "*#b 1"]
-    norms: Float[Tensor, "*#b N"]
+    norms: Float[Tensor, "*#bu N"]
     context: Context
 
     @cached_property

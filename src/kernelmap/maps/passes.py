@@ -1,7 +1,6 @@
 """What the passes of a conditioning hand on: the pairs as the prior sees them, what was found, what was tried."""
 
 import math
-from itertools import accumulate
 from typing import NamedTuple
 
 import torch
@@ -36,7 +35,7 @@ class Pairs(NamedTuple):
     A: Float[Tensor, "*#b R d"]
     f: Float[Tensor, "*#b d"]
     jumps: Jumps
-    norms: Float[Tensor, "*#b N"]
+    norms: Float[Tensor, "*#bu N"]
     power: Float[Tensor, "*#b 1"]
     errors: Float[Tensor, "*#b d"] | None
     theta: Tensor | float
@@ -139,7 +138,7 @@ class SecondPass(NamedTuple):
     plausible: Bool[Tensor, "*#b"]
 
     def posterior(self, prior: PriorOnGrid, pairs: Pairs, context: Context) -> Posterior:
-        """Copies: what was found in inference mode cannot be used with gradients."""
+        """In memory of its own, as `mixture` makes it, too: tensors of inference mode cannot be used with gradients."""
         errors = self.errors._replace(v=self.errors.v.clone(), constant=self.errors.constant.clone())
         share, cells, scale, levels = mixture(self.tries, pairs.d)
         return Posterior(
@@ -159,8 +158,8 @@ class SecondPass(NamedTuple):
 def mixture(tries: list[Try], d: int) -> tuple[Tensor, Regression, Tensor, Tensor]:
     """Share, regression, scale and noise level of all cells that matter."""
     share = torch.cat([found.score for found in tries]).softmax(dim=0)
-    ends = list(accumulate(len(found.score) for found in tries))
-    kept = [found.likely(share[end - len(found.score) : end]) for found, end in zip(tries, ends, strict=True)]
+    shares = share.split([len(found.score) for found in tries])
+    kept = [found.likely(share) for found, share in zip(tries, shares, strict=True)]
     cells = kept[0].regression
     if len(kept) > 1:
         cells = Regression(*map(torch.cat, zip(*(found.regression for found in kept), strict=True)))

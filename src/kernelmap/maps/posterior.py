@@ -43,8 +43,8 @@ class PosteriorMap(BandedMap):
 
     The amplitude α is profiled out, and the component q and the noise on f are weighed by the context's own likelihood.
     The error e of data without noise is that of the quadrature: where a token jumps within a cell, the sum is off by
-    about K(y) jump h θ with an unknown |θ| <= 1/2. Pass one takes the prior's variance of K there, pass two the K just
-    found. It takes any number of pairs in any order, any grid of its domain and any scale of u and f.
+    about K(y) jump h p with an unknown place |p| <= 1/2. Pass one takes the prior's variance of K there, pass two the K
+    just found. It takes any number of pairs in any order, any grid of its domain and any scale of u and f.
     """
 
     Options = PosteriorOptions
@@ -82,7 +82,8 @@ class PosteriorMap(BandedMap):
         f from other causes than jumps in the kernel that is looked for.
         """
         prior = self.prior_on(context.y)
-        # Without gradients there is no account of them to keep, which small operations spend much of their time on.
+        # Without gradients, forward ones included, there is no account of them to keep, which takes small operations
+        # much of their time.
         with torch.inference_mode(not torch.is_grad_enabled()):
             pairs = Pairs.of(context, prior, errors)
             found = self._conditioned(pairs, Kinds.of(prior, pairs), prior.phi)
@@ -117,8 +118,8 @@ class PosteriorMap(BandedMap):
     def first_pass(self, pairs: Pairs, kinds: Kinds, noisy: bool) -> FirstPass:
         """With the error that jumps make in a kernel of the prior, relative to the responses that it expects.
 
-        The components share the mean of their errors, and so one Gram matrix; the amplitude of each is then put in
-        proportion, for what an error is to an amplitude is what the misfit tells.
+        Unless thorough, the components share the mean of their errors, and so one Gram matrix; the amplitude of each is
+        then put in proportion, for what an error is to an amplitude is what the misfit tells.
         """
         own = (kinds.omega.square() * pairs.A.square().mean(dim=-1)).sum(dim=-1, keepdim=True)
         each = (pairs.theta * kinds.jumped + kinds.sigma) / own + FLOOR**2
@@ -155,10 +156,12 @@ class PosteriorMap(BandedMap):
     ) -> list[Try]:
         """In units of f: with the error that jumps make in the kernel of pass one and, if noisy, several levels more.
 
-        Errors of exact data have a known size. Where they do not explain the pairs, the size is the likeliest one.
+        Errors of exact data have a known size. Where they do not explain the pairs, and in training, where little is
+        known yet, the size is the likeliest one.
         """
         omega = kinds.omega * alpha.sqrt()
-        none, found = torch.zeros_like(noise[..., 0]), regress(pairs.A, noise, pairs.f, omega)
+        none = torch.zeros_like(noise[..., 0])
+        found = regress(pairs.A, noise, pairs.f, omega)
         if pairs.thorough:
             return [Try.at_likeliest_size(found, kinds.odds, pairs.d, none)]
         exact = Try(found, evidence(found, kinds.odds), none)

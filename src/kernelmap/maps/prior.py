@@ -16,8 +16,9 @@ LENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 100.0)
 KNOTS = 13
 
 USED = (56, 40)
-"""Wide and near cosines that are enough for discovery: the weights of the others are so small that errors on systems
-left out of training change by less than 1 %. Trained on so few, kernels between those of training are found worse."""
+"""Wide and near cosines that discovery uses. Of the shipped model the weights of the others are so small that errors on
+systems left out of training change by less than 1 %. Trained with so few, it would find kernels between those of
+training worse."""
 
 KINDS = (
     (0.0, -2.0, 4.0, 2.0, 0.0),
@@ -121,9 +122,11 @@ class LearnedPrior(nn.Module):
         if torch.is_grad_enabled():
             return self._on_grid(y, low, high, counts)
         parameters = torch.cat([p.flatten() for p in self.parameters()])
-        if self.last is None or not self.last.is_of(y, parameters, counts):
-            self.last = _Kept(y, parameters, counts, self._on_grid(y, low, high, counts))
-        return self.last.prior
+        last = self.last
+        if last is None or not last.is_of(y, parameters, (low, high, *counts)):
+            prior = self._on_grid(y, low, high, counts)
+            self.last = last = _Kept(y.clone(), parameters, (low, high, *counts), prior)
+        return last.prior
 
     def _on_grid(self, y: Grid, low: float, high: float, counts: tuple[int, int]) -> PriorOnGrid:
         t = ((y.points[:, 0] - low) / (high - low)).to(self.white)
@@ -178,16 +181,16 @@ class LearnedPrior(nn.Module):
 
 
 class _Kept(NamedTuple):
-    """A prior, with the grid, the values of all parameters and the numbers of cosines that it was made of."""
+    """A prior, with the grid, the values of all parameters, the range and the numbers of cosines it was made of."""
 
     y: Grid
     parameters: Float[Tensor, " P"]
-    counts: tuple[int, int]
+    numbers: tuple[float, ...]
     prior: PriorOnGrid
 
-    def is_of(self, y: Grid, parameters: Float[Tensor, " P"], counts: tuple[int, int]) -> bool:
+    def is_of(self, y: Grid, parameters: Float[Tensor, " P"], numbers: tuple[float, ...]) -> bool:
         """Whether these would make it again. By value: fused optimizers change tensors and keep their version."""
         usable = torch.is_inference_mode_enabled() or not self.prior.phi.is_inference()
         then = self.parameters
-        alike = self.counts == counts and then.dtype == parameters.dtype and then.device == parameters.device
+        alike = self.numbers == numbers and then.dtype == parameters.dtype and then.device == parameters.device
         return usable and alike and self.y.equals(y) and torch.equal(then, parameters)

@@ -5,7 +5,7 @@ With the Gram matrix G = A diag(1/n) Aᵀ and L Lᵀ = I + ω G ω, of the size 
     z | f ~ N( L⁻ᵀ L⁻¹ ω A f/n , (L Lᵀ)⁻¹ )
     fᵀ Cov⁻¹ f = Σ f²/n - |L⁻¹ ω A f/n|²        log det Cov = Σ log n + 2 Σ log diag L
 
-Several sets of weights ω ("components") share one Gram matrix.
+Several sets of weights ω ("components") share one Gram matrix, unless they have errors of their own.
 """
 
 from typing import NamedTuple
@@ -44,7 +44,7 @@ class Regression(NamedTuple):
 
 
 def regress(
-    A: Float[Tensor, "*#b R d"], n: Float[Tensor, "*#b d"], f: Float[Tensor, "*#b d"], omega: Float[Tensor, "Q *#b R"]
+    A: Float[Tensor, "*#b R d"], n: Float[Tensor, "*#n d"], f: Float[Tensor, "*#b d"], omega: Float[Tensor, "Q *#b R"]
 ) -> Regression:
     s = n.rsqrt()
     B, g = A * s[..., None, :], f * s

@@ -29,9 +29,9 @@ class PredictiveObjective(Objective):
 
     def __init__(self, model: KernelMap, y: Grid, x: Grid, points: int | None = None) -> None:
         super().__init__(model, y, x, points)
-        self.log_spread = nn.Parameter(0.5 * torch.tensor(THETA, dtype=model.u_std.dtype).log())
+        self.log_spread = nn.Parameter(0.5 * model.u_std.new_tensor(THETA).log())
 
-    def forward(self, U: Float[Tensor, "*bu N D"], F: Float[Tensor, "*bf M D"], seed: int) -> Float[Tensor, "*bf"]:
+    def forward(self, U: Float[Tensor, "*bu N D"], F: Float[Tensor, "*bf M D"], seed: int) -> Float[Tensor, "*all"]:
         assert isinstance(self.model, PosteriorMap)
         generator = torch.Generator().manual_seed(seed)
         most = U.shape[-1] - self.targets

@@ -48,7 +48,10 @@ def load_state(path: Path, module: nn.Module, optimizers: Sequence[Optimizer], r
             f"{path} belongs to another run: it was {old}, asked is {new}. Use the same options or another --out."
         )
     model = {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
-    module.load_state_dict(model)
+    try:
+        module.load_state_dict(model)
+    except RuntimeError as error:
+        raise InputError(f"{path} was written by another version: {error}. Begin anew with another --out.") from error
     slots: list[dict[int, dict[str, Tensor]]] = [{} for _ in optimizers]
     for name, value in tensors.items():
         if name.startswith("optimizer."):
