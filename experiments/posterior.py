@@ -184,6 +184,21 @@ def test_systems(model: PosteriorMap) -> dict[str, Any]:
     return {f"{d}": evaluate(model, radial("sine").test, d) for d in (302, 100, 50, 30)}
 
 
+def retrained(model: PosteriorMap) -> dict[str, Any]:
+    """The model that the card's command has written to runs/radial, beside the shipped one."""
+    other, about = load_model("runs/radial")
+    assert isinstance(other, PosteriorMap)
+    models = {"shipped": model, "retrained": other.double()}
+    kernels = {name: RadialKernel(function, 11.0) for name, function in UNRELATED.items()}
+    unrelated, test = radial_systems(kernels, two_waves("released")), radial("sine").test
+    results: dict[str, Any] = {"training": {key: about[key] for key in ("command", "commit", "training")}}
+    for d, (who, each) in product((302, 100, 50, 30), models.items()):
+        errors = {name: values["kernel_error"] for name, values in evaluate(each, test, d)["systems"].items()}
+        found = [values["kernel_error"] for values in evaluate_few(each, unrelated, d, most=3).values()]
+        results[f"{who} {d}"] = errors | {"unrelated": float(np.exp(np.log(found).mean()))}
+    return results
+
+
 def posterior_kernel(model: PosteriorMap, context: Context) -> tuple[Tensor, Tensor]:
     with torch.no_grad():
         posterior = model.posterior(context)
@@ -201,6 +216,7 @@ PARTS: dict[str, Callable[[PosteriorMap], dict[str, Any]]] = {
     "grids": other_grids,
     "spacings": spacings,
     "nao-mean": nao_as_mean,
+    "retrained": retrained,
 }
 
 if __name__ == "__main__":

@@ -44,6 +44,16 @@ def test_systems() -> str:
     return markdown(["d", "kernel", "kernel, pooled", "f, context", "f, held out", "coverage"], rows)
 
 
+def retrained() -> str:
+    result = part("radial", "retrained")
+    rows = []
+    for d in (302, 100, 50, 30):
+        sides = [result[f"{who} {d}"] for who in ("shipped", "retrained")]
+        tests = [" / ".join(f"{100 * side[name]:.2f}" for name in ("id", "ood1", "ood2")) for side in sides]
+        rows.append([f"{d}", *tests, *(f"{100 * side['unrelated']:.2f}" for side in sides)])
+    return markdown(["d", "shipped", "retrained", "shipped, unlike training", "retrained, unlike training"], rows)
+
+
 def coverage() -> str:
     rows = []
     for d, systems in part("radial", "coverage").items():
