@@ -32,7 +32,7 @@ ROUGH_NOISE = 0.04
 LARGE = 10.0
 """Too large an amplitude: the prior then expects responses with so many times the power of those measured."""
 
-BAND_FACTOR, BAND_FEW_PAIRS, BAND_FLOOR = 0.1, 1.6, 0.004
+BAND_FACTOR, BAND_FEW_PAIRS, BAND_FLOOR = 0.1, 1.0, 0.004
 """The band: log of the factor on the standard deviation, the factor's growth below 50 pairs, and the least
 standard deviation as a share of the kernel's root mean square where tokens are large. Chosen on systems left out of
 training."""
