@@ -64,6 +64,10 @@ def _sum(first: int, second: int, weight: float) -> RadialKernel:
     return RadialKernel(lambda r: weight * p.function(r) + (1 - weight) * q.function(r), p.support)
 
 
+def unrelated_kernels() -> dict[str, RadialKernel]:
+    return {name: RadialKernel(function, 11.0) for name, function in UNRELATED.items()}
+
+
 def contexts(systems: SystemSet, index: int, d: int, most: int = SAMPLES) -> list[Context]:
     draws = strided_draws(systems.pairs, d)
     chosen = draws[torch.linspace(0, len(draws) - 1, min(most, len(draws))).long()]
@@ -89,6 +93,19 @@ def evaluate_few(model: PosteriorMap, systems: SystemSet, d: int, most: int = SA
             covered.append(float(coverage(kernel, std, systems.kernels[index], rho, systems.y)))
         results[name] = {"kernel_error": mean(errors), "coverage95": mean(covered)}
     return results
+
+
+def left_out(model: PosteriorMap) -> dict[str, Any]:
+    """Kernels that constants were chosen on: ten unlike any in training, and twelve between those of training."""
+    generator = torch.Generator().manual_seed(4242)
+    kernels = unrelated_kernels()
+    for k in range(4):
+        a, b, c = torch.rand(3, generator=generator).tolist()
+        kernels[f"sine {1 + 7 * a:.2f}"] = sine(1 + 7 * a, "released")
+        kernels[f"cosine {6 * b:.2f}"] = cosine(6 * b, "released")
+        kernels[f"polynomial sum {k}"] = _sum(1 + int(7 * c), 1 + (3 * k) % 7, a)
+    systems = radial_systems(kernels, two_waves("released"))
+    return {f"{d}": evaluate_few(model, systems, d, most=3) for d in (302, 100, 50, 30)}
 
 
 def noise_table(model: PosteriorMap) -> dict[str, Any]:
@@ -144,7 +161,7 @@ def other_grids(model: PosteriorMap) -> dict[str, Any]:
 
 def spacings(model: PosteriorMap) -> dict[str, Any]:
     """Kernels unlike any in training, on grids from the training grid's spacing to four times that."""
-    kernels = {name: RadialKernel(function, 11.0) for name, function in UNRELATED.items()}
+    kernels = unrelated_kernels()
     results: dict[str, Any] = {}
     for dx in SPACINGS:
         systems = radial_systems(kernels, two_waves("released"), dx=11 / round(11 / dx))
@@ -189,8 +206,7 @@ def retrained(model: PosteriorMap) -> dict[str, Any]:
     other, about = load_model("runs/radial")
     assert isinstance(other, PosteriorMap)
     models = {"shipped": model, "retrained": other.double()}
-    kernels = {name: RadialKernel(function, 11.0) for name, function in UNRELATED.items()}
-    unrelated, test = radial_systems(kernels, two_waves("released")), radial("sine").test
+    unrelated, test = radial_systems(unrelated_kernels(), two_waves("released")), radial("sine").test
     results: dict[str, Any] = {"training": {key: about[key] for key in ("command", "commit", "training")}}
     for d, (who, each) in product((302, 100, 50, 30), models.items()):
         errors = {name: values["kernel_error"] for name, values in evaluate(each, test, d)["systems"].items()}
@@ -212,6 +228,7 @@ def mean(values: list[float]) -> float:
 PARTS: dict[str, Callable[[PosteriorMap], dict[str, Any]]] = {
     "test": test_systems,
     "coverage": coverage_of_fresh_kernels,
+    "left-out": left_out,
     "noise": noise_table,
     "grids": other_grids,
     "spacings": spacings,

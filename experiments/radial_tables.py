@@ -1,5 +1,7 @@
 """Tables of the radial problem: the shipped models, noise, grids, speed, recipes."""
 
+from math import exp, log
+
 from measured import RESULTS, ROOT, markdown, part, read, three
 
 
@@ -42,6 +44,19 @@ def test_systems() -> str:
         keys = ("kernel_error", "kernel_error_pooled", "operator_error_context", "operator_error_heldout", "coverage95")
         rows.append([d, *(cell for key in keys for cell in three(result["systems"], key))])
     return markdown(["d", "kernel", "kernel, pooled", "f, context", "f, held out", "coverage"], rows)
+
+
+def left_out() -> str:
+    rows = []
+    for d, systems in part("radial", "left-out").items():
+        cells = []
+        for some in (list(systems.values())[:10], list(systems.values())[10:]):
+            error = exp(sum(log(values["kernel_error"]) for values in some) / len(some))
+            covered = [values["coverage95"] for values in some]
+            cells += [f"{100 * error:.2f}", f"{100 * sum(covered) / len(covered):.1f}", f"{100 * min(covered):.0f}"]
+        rows.append([d, *cells])
+    sides = [f"{name}, {side}" for side in ("unlike training", "between") for name in ("error", "coverage", "lowest")]
+    return markdown(["d", *sides], rows)
 
 
 def retrained() -> str:

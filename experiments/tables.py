@@ -19,6 +19,7 @@ TABLES = {
     "bench": ("README.md", radial.bench),
     "recipes": ("docs/training.md", radial.recipes),
     "test": ("docs/radial.md", radial.test_systems),
+    "left-out": ("docs/radial.md", radial.left_out),
     "retrained": ("docs/radial.md", radial.retrained),
     "coverage": ("docs/radial.md", radial.coverage),
     "noise": ("docs/radial.md", radial.noise),
