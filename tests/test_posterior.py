@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -17,7 +16,7 @@ from kernelmap.grids import Grid, from_points, radii
 from kernelmap.kernel import Kernel
 from kernelmap.maps import ContextShape, PosteriorMap, PosteriorOptions
 from kernelmap.maps.mixture import THETA, Jumps
-from kernelmap.maps.prior import USED, LearnedPrior
+from kernelmap.maps.prior import USED
 from kernelmap.maps.regression import regress
 from kernelmap.metrics import relative_difference
 from kernelmap.training.predictive import PredictiveObjective
@@ -150,57 +149,6 @@ def test_the_same_kernel_on_another_grid():
         reference = model(fine)(r)
         for other in (waves(80, 60)[0], waves(160, 60, uniform=False)[0]):
             assert abs(model(other)(r) - reference).max() < 0.1 * abs(reference).max()
-
-
-def halved(prior: LearnedPrior) -> dict[str, Tensor]:
-    return {name: value / 2 for name, value in prior.state_dict().items()}
-
-
-def fused_step(prior: LearnedPrior) -> None:
-    for parameter in prior.parameters():
-        parameter.grad = torch.ones_like(parameter)
-    torch.optim.Adam(prior.parameters(), lr=0.01, fused=True).step()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda prior: prior.kappa.add_(0.5),
-        lambda prior: prior.load_state_dict(halved(prior)),
-        lambda prior: prior.load_state_dict(halved(prior), assign=True),
-        lambda prior: prior.half().double(),
-        lambda prior: setattr(prior.network[0], "bias", torch.nn.Parameter(prior.network[0].bias + 1)),
-        fused_step,
-    ],
-)
-def test_the_prior_kept_for_a_grid_is_that_of_the_weights(change: Callable[[LearnedPrior], object]):
-    context, _ = waves(60, 30)
-    model = built(context)
-    with torch.no_grad():
-        before = model(context).values
-        assert torch.equal(model(context).values, before)
-        change(model.prior)
-        changed = model(context).values
-        model.prior.last = None
-        assert torch.equal(model(context).values, changed)
-    assert relative_difference(changed, before) > 1e-9
-
-
-def test_the_prior_kept_is_that_of_the_grid():
-    context, _ = waves(60, 30)
-    model = built(context)
-    heavier = Grid(context.y.points, 2 * context.y.weights)
-    with torch.no_grad():
-        kept = model.prior_on(context.y)
-        assert model.prior_on(Grid(context.y.points.clone(), context.y.weights.clone())) is kept
-        torch.testing.assert_close(model.prior_on(heavier).weighted, 2 * kept.weighted)
-        model.prior_on(context.y)
-        context.y.points.mul_(0.9)
-        moved = model.prior_on(Grid(context.y.points, context.y.weights)).phi
-        model.prior.last = None
-        assert torch.equal(moved, model.prior_on(context.y).phi)
-        model.shape = replace(model.shape, y=replace(model.shape.y, high=(22.0,)))
-        assert not torch.equal(moved, model.prior_on(context.y).phi)
 
 
 def test_discovery_makes_two_economies():
