@@ -13,16 +13,16 @@ from typing import Any
 import torch
 from parts import run_parts
 
-from kernelmap.context import Context
+from kernelmap.core.context import Context
+from kernelmap.core.kernel import Kernel
 from kernelmap.estimators import tikhonov
-from kernelmap.evaluation import Estimated, errors
-from kernelmap.kernel import Kernel
+from kernelmap.evaluation.evaluate import Estimated, errors
+from kernelmap.io.models import load_model
 from kernelmap.maps import KernelMap
-from kernelmap.maps.pointwise import pointwise
-from kernelmap.model import load_model
+from kernelmap.posterior.pointwise import pointwise
 from kernelmap.problems.darcy import DarcyData, darcy
+from kernelmap.problems.darcy.errors import errors_on_darcy
 from kernelmap.problems.darcy.tokens import smoothness, with_tokens
-from kernelmap.reproduce.darcy import errors_on_darcy
 
 RESULTS = Path(__file__).parent / "results" / "darcy"
 FRESH = 1

@@ -2,12 +2,12 @@
 
 from measured import RESULTS, markdown, read, three
 
-from kernelmap.reproduce.claims import claims as paper_claims
-from kernelmap.reproduce.darcy_table import TABLE3
-from kernelmap.reproduce.mechanics_table import TABLE4
-from kernelmap.reproduce.radial import TABLE1, TABLE2
-from kernelmap.reproduce.run import records
-from kernelmap.reproduce.tables import HEADINGS, RESOLUTION_HEADINGS, cells, resolution_cells
+from kernelmap.paper.claims import claims as paper_claims
+from kernelmap.paper.tables.darcy import TABLE3
+from kernelmap.paper.tables.mechanics import TABLE4
+from kernelmap.paper.tables.radial import TABLE1, TABLE2
+from kernelmap.paper.tables.run import records
+from kernelmap.paper.tables.text import HEADINGS, RESOLUTION_HEADINGS, cells, resolution_cells
 
 PAPER = RESULTS / "paper"
 PAPER_TABLES = {"table1": TABLE1, "table2": TABLE2, "table3": TABLE3, "table4": TABLE4}

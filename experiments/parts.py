@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kernelmap.files import write_json
-from kernelmap.progress import progress
-from kernelmap.provenance import provenance
+from kernelmap.core.files import write_json
+from kernelmap.core.progress import progress
+from kernelmap.core.provenance import provenance
 
 
 def run_parts(script: str, results: Path, parts: Mapping[str, Callable[..., Any]], *arguments: Any, seed: int) -> None:

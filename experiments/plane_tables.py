@@ -2,7 +2,7 @@
 
 from measured import RESULTS, markdown, part, read
 
-from kernelmap.reproduce.tables import MISSING
+from kernelmap.paper.tables.text import MISSING
 
 
 def fields() -> str:

@@ -20,8 +20,6 @@ RECIPES: dict[str, str] = {
     "one-cycle-2000": "--epochs 2000 --batch 7 --schedule one-cycle --lr 3e-3",
     "one-cycle-2000-lr1e-2": "--epochs 2000 --batch 7 --schedule one-cycle --lr 1e-2",
     "one-cycle-2000-batch-91": "--epochs 2000 --batch 91 --schedule one-cycle --lr 1e-2",
-    "preconditioned-500": "--epochs 500 --batch 7 --schedule one-cycle --lr 3e-3 --precondition",
-    "preconditioned-2000": "--epochs 2000 --batch 7 --schedule one-cycle --lr 3e-3 --precondition",
     "float64-500": "--epochs 500 --batch 7 --schedule one-cycle --lr 3e-3 --precision float64",
     "one-cycle-4000": "--epochs 4000 --batch 7 --schedule one-cycle --lr 3e-3",
     "muon-500": "--epochs 500 --batch 7 --schedule one-cycle --lr 6e-3 --optimizer muon",

@@ -7,6 +7,7 @@ Each stands between the marks <!-- NAME --> and <!-- /NAME --> of a page; `tests
 
 import re
 
+import order_free_tables as order_free
 import paper_tables as paper
 import plane_tables as plane
 import radial_tables as radial
@@ -18,15 +19,9 @@ TABLES = {
     "shipped": ("README.md", radial.shipped),
     "bench": ("README.md", radial.bench),
     "recipes": ("docs/training.md", radial.recipes),
-    "test": ("docs/radial.md", radial.test_systems),
-    "left-out": ("docs/radial.md", radial.left_out),
-    "retrained": ("docs/radial.md", radial.retrained),
-    "coverage": ("docs/radial.md", radial.coverage),
-    "noise": ("docs/radial.md", radial.noise),
-    "grids": ("docs/radial.md", radial.grids),
-    "spacings": ("docs/radial.md", radial.spacings),
-    "nao-mean": ("docs/radial.md", radial.nao_mean),
-    "speed": ("docs/radial.md", radial.speed),
+    "test": ("docs/radial.md", lambda: radial.test_systems("test")),
+    "noise": ("docs/radial.md", lambda: radial.test_systems("noise")),
+    "own-use": ("docs/kernel1d.md", radial.own_use),
     "darcy": ("docs/darcy.md", lambda: plane.darcy("test")),
     "darcy-noise": ("docs/darcy.md", lambda: plane.darcy("noise")),
     "darcy-mesh": ("docs/darcy.md", lambda: plane.darcy("mesh")),
@@ -40,6 +35,11 @@ TABLES = {
     "epochs": ("docs/paper.md", paper.epochs),
     "resolution": ("docs/paper.md", paper.resolution),
     "claims": ("docs/paper.md", paper.claims),
+    "order-free-darcy": ("docs/order-free.md", lambda: order_free.table("darcy")),
+    "order-free-meshes": ("docs/order-free.md", lambda: order_free.table("meshes")),
+    "order-free-line": ("docs/order-free.md", lambda: order_free.table("line")),
+    "order-free-specimens": ("docs/order-free.md", lambda: order_free.table("specimens")),
+    "order-free-depth": ("docs/order-free.md", order_free.depth),
     "mechanics": ("docs/mechanics.md", plane.mechanics),
     "mechanics-errors": ("docs/mechanics.md", plane.mechanics_errors),
     "mechanics-noise": ("docs/mechanics.md", plane.mechanics_noise),

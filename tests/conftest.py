@@ -29,7 +29,6 @@ def kernelmap(monkeypatch, capsys):
 
     def run(*words: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["kernelmap", *map(str, words)])
-        monkeypatch.setattr(cli.console, "file", None)
         try:
             cli.main()
             code = 0

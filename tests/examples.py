@@ -2,8 +2,8 @@
 
 import torch
 
-from kernelmap import grids
-from kernelmap.context import Context
+from kernelmap.core import grids
+from kernelmap.core.context import Context
 
 
 def radial_context(

@@ -6,11 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import CONTEXTS, radial_context
-from kernelmap import grids
-from kernelmap.benchmarks.textbook import textbook_kernel, textbook_response
-from kernelmap.context import Context
-from kernelmap.maps import NAO, ContextShape, MapOptions
-from kernelmap.maps.attention import softmax_attention, softmax_rows
+from kernelmap.core import grids
+from kernelmap.core.context import Context
+from kernelmap.core.domain import ContextShape
+from kernelmap.maps import NAO, NAOOptions
+from kernelmap.maps.nao.attention import softmax_attention, softmax_rows
+from kernelmap.paper.benchmarks.textbook import textbook_kernel, textbook_response
 
 
 @settings(max_examples=40, deadline=None)
@@ -28,7 +29,7 @@ from kernelmap.maps.attention import softmax_attention, softmax_rows
 def test_implicit_evaluation_is_the_textbook_one(kind, size, d, dk, layers, heads, batch, shared, seed):
     torch.manual_seed(seed)
     context = CONTEXTS[kind](size, d, batch, shared, seed)
-    model = NAO(ContextShape.of(context), MapOptions(dk, layers, heads)).double()
+    model = NAO(ContextShape.of(context), NAOOptions(dk, layers, heads)).double()
     model.standardise(context.U + 0.3, 2 * context.F - 0.1)
     # The plain formulas need the shared inputs of a batch repeated.
     batch_shape = context.batch_shape
@@ -64,7 +65,7 @@ def test_a_long_grid_needs_no_square_array():
     """At N = 30 000 one N x N array in float32 would take 3.6 GB; the tracked peak stays below 40 token arrays."""
     N, d = 30_000, 8
     context = radial_context(N, d, ()).to(torch.float32)
-    model = NAO(ContextShape.of(context), MapOptions(dk=4))
+    model = NAO(ContextShape.of(context), NAOOptions(dk=4))
     with torch.profiler.profile(profile_memory=True) as profile:
         model(context).apply(context.U).sum().backward()
     largest = max(event.cpu_memory_usage for event in profile.events() or [])
@@ -97,7 +98,7 @@ def test_a_finer_grid_gives_the_same_kernel():
         return Context(torch.sin(r * waves) * torch.exp(-r / 4), torch.cos(waves)[None], grid, grids.point())
 
     torch.manual_seed(1)
-    model = NAO(ContextShape.of(sampled(200)), MapOptions(dk=4)).double()
+    model = NAO(ContextShape.of(sampled(200)), NAOOptions(dk=4)).double()
     kernels = [model(sampled(N))(torch.linspace(0.5, 10.5, 50)) for N in (200, 400, 800, 1600)]
     errors = [abs(kernel - kernels[-1]).max() for kernel in kernels[:-1]]
     assert errors[1] < 0.65 * errors[0]
@@ -106,10 +107,10 @@ def test_a_finer_grid_gives_the_same_kernel():
 
 @pytest.mark.parametrize("normaliser", ["continuous", "tokens", "array"])
 def test_a_grid_elsewhere_is_refused(normaliser):
-    from kernelmap.errors import InputError
+    from kernelmap.core.errors import InputError
 
     context = radial_context()
-    model = NAO(ContextShape.of(context), MapOptions(normaliser=normaliser)).double()
+    model = NAO(ContextShape.of(context), NAOOptions(normaliser=normaliser)).double()
     metres = Context(context.U, context.F, grids.radii(11_000 / 24, 24), context.x)
     with pytest.raises(InputError, match="Check its units"):
         model(metres)

@@ -8,7 +8,7 @@ import h5py
 import pytest
 
 from kernelmap.cli import main as cli
-from kernelmap.model import load_model, shipped_models
+from kernelmap.io.models import load_model, shipped_models
 from kernelmap.problems.radial import RadialData
 
 SMALL = ["--dx", "0.1", "--d", "20", "--setting", "sine", "--epochs", "2", "--every", "1"]
@@ -97,7 +97,7 @@ def test_demo(kernelmap, tmp_path):
     assert "<svg" in (tmp_path / "report.html").read_text()
     assert (tmp_path / "discovery.png").read_bytes().startswith(b"\x89PNG")
     lines = (tmp_path / "kernel.csv").read_text().splitlines()
-    assert lines[0] == "r,K"
+    assert lines[0] == "r,K,std"
     assert len(lines) == 881
 
 
@@ -120,14 +120,16 @@ def test_demo(kernelmap, tmp_path):
         (["train", "radial", "--out", "x", "--clip", "-1"], "clip must be positive"),
         (["train", "radial", "--out", "x", "--dx", "0.1", "--d", "20", "--devices", "0"], "at least 1"),
         (
-            ["train", "radial", "--out", "x", "--dx", "0.1", "--d", "20", "--accelerator", "abacus"],
+            ["train", "radial", "--out", "x", "--dx", "0.1", "--d", "20", "--device", "abacus"],
             "cannot be used as asked",
         ),
-        (["train", "radial", "--out", "x", "--dx", "0.1", "--map", "posterior"], "conditions in float64"),
         (["generate", "radial", "--out", "x.h5", "--dx", "0.00001"], "dx must divide"),
         (["bench", "attention", "--repeats", "0"], "at least 1"),
         (["bench", "attention", "--plot", "x.png"], "only `bench discover` draws"),
-        (["train", "radial", "--out", "x", "--map", "posterior", "--dk", "5"], "takes no dk"),
+        (["train", "radial", "--out", "x", "--map", "mine"], "no map named 'mine'; there are"),
+        (["train", "waves", "--out", "x"], "no problem named 'waves'; there are"),
+        (["train"], "needs a problem; there are darcy, mechanics, own, radial, world"),
+        (["train", "mechanics", "--out", "x"], "give --data FILE"),
         (["discover", "nowhere.npz"], "nowhere.npz"),
         (["train", "radial", "--out", "x", "--dx", "0.1", "--d", "9999"], "between 1 and"),
     ],
@@ -156,7 +158,7 @@ def test_foreign_files(kernelmap, trained, tmp_path):
     (tmp_path / "fake.ckpt").write_text("not a checkpoint")
     code, _, err = kernelmap("import-released", tmp_path / "fake.ckpt", "--setting", "sine", "--out", tmp_path / "x")
     assert code == 2
-    assert "not a checkpoint" in err
+    assert "can be read safely" in err
 
 
 def test_generated_files_open_anywhere(kernelmap, tmp_path):

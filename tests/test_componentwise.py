@@ -5,13 +5,14 @@ import torch
 from torch.nn.functional import layer_norm
 
 from examples import vector_context
-from kernelmap.context import Context
-from kernelmap.grids import rectangle
-from kernelmap.maps import NAO, Componentwise, ContextShape, Domain, MapOptions
-from kernelmap.maps.functions import integral
-from kernelmap.maps.normaliser import WeightedNorm
-from kernelmap.metrics import relative_difference
-from kernelmap.model import build, load_model, save_model
+from kernelmap.core.context import Context
+from kernelmap.core.domain import ContextShape, Domain
+from kernelmap.core.grids import rectangle
+from kernelmap.core.metrics import relative_difference
+from kernelmap.io.models import load_model, save_model
+from kernelmap.maps import MAPS, NAO, Componentwise, NAOOptions
+from kernelmap.maps.nao.functions import integral
+from kernelmap.maps.nao.norms import WeightedNorm
 
 SQUARE = Domain((0.0, 0.0), (1.0, 1.0), components=2)
 
@@ -27,13 +28,13 @@ SQUARE = Domain((0.0, 0.0), (1.0, 1.0), components=2)
 )
 def test_sizes_are_those_of_table_4(name, normaliser, d, printed):
     shape = ContextShape(d, 1682, 1682, SQUARE, SQUARE)
-    model = build(name, shape, MapOptions(dk=d, normaliser=normaliser, per_component=True))
+    model = MAPS[name].build(shape, NAOOptions(dk=d, normaliser=normaliser, per_component=True))
     assert model.parameter_count == printed
 
 
 def model_of(context: Context, name: str = "nao", **options) -> Componentwise:
     torch.manual_seed(0)
-    model = build(name, ContextShape.of(context), MapOptions(dk=4, per_component=True, **options)).double()
+    model = MAPS[name].build(ContextShape.of(context), NAOOptions(dk=4, per_component=True, **options)).double()
     model.standardise(context.U, context.F)
     assert isinstance(model, Componentwise)
     return model
@@ -73,7 +74,7 @@ def test_a_norm_of_functions_belongs_to_no_grid():
         return Context(U, U.flip(0), grid, grid)
 
     coarse, fine = context(9), context(17)
-    model = build("nao", ContextShape.of(coarse), MapOptions(dk=4, normaliser="functions")).double()
+    model = MAPS["nao"].build(ContextShape.of(coarse), NAOOptions(dk=4, normaliser="functions")).double()
     assert isinstance(model, NAO)
     places = [(i * 17 + j) + c * 289 for c in (0, 1) for i in range(0, 17, 2) for j in range(0, 17, 2)]
     there = model(fine).values[places][:, places]

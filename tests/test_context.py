@@ -1,5 +1,7 @@
 """What a context takes, what it refuses, and its file."""
 
+from dataclasses import replace
+
 import h5py
 import numpy as np
 import pytest
@@ -7,9 +9,10 @@ import torch
 from jaxtyping import config
 
 from examples import radial_context, vector_context
-from kernelmap import grids
-from kernelmap.context import Context
-from kernelmap.errors import InputError
+from kernelmap.core import grids
+from kernelmap.core.context import Context
+from kernelmap.core.errors import InputError
+from kernelmap.core.places import Places
 
 
 def context(U: object, F: object) -> Context:
@@ -159,3 +162,74 @@ def test_a_file_is_checked_like_any_context(tmp_path):
         file["F"][0, 0, 0] = np.nan  # pyright: ignore
     with pytest.raises(InputError, match=r"F holds 1 value\(s\)"):
         Context.load(path)
+
+
+FULL = Context(
+    torch.randn(2, 8, 5, dtype=torch.float64),
+    torch.randn(2, 1, 5, dtype=torch.float64),
+    grids.radii(0.5, 8),
+    grids.point(),
+    places=Places(torch.arange(10, dtype=torch.float64).reshape(5, 2), ("input", "x")),
+    F_std=torch.full((2, 1, 5), 0.1, dtype=torch.float64),
+    blocks=(3, 5),
+    operator="radial",
+)
+
+
+def test_what_is_known_of_the_pairs_goes_with_them(tmp_path):
+    some = FULL.select(torch.tensor([3, 1]))
+    assert some.places is not None
+    assert some.F_std is not None
+    assert some.places.values.tolist() == [[6, 7], [2, 3]]
+    assert some.F_std.shape == some.F.shape
+    assert (some.blocks, some.operator) == ((3, 5), "radial")
+    one = FULL[1]
+    assert one.U.shape == (8, 5)
+    assert one.F_std is not None
+    assert one.F_std.shape == (1, 5)
+    assert one.places is FULL.places
+    FULL.save(tmp_path / "context.h5")
+    loaded = Context.load(tmp_path / "context.h5")
+    assert loaded.places is not None
+    assert loaded.places.names == ("input", "x")
+    assert (loaded.blocks, loaded.operator) == (FULL.blocks, FULL.operator)
+    assert loaded.F_std is not None
+    assert torch.equal(loaded.F_std, FULL.F_std)  # pyright: ignore
+    single = FULL.to(torch.float32)
+    assert single.F_std is not None
+    assert single.F_std.dtype == torch.float32
+
+
+def test_a_pair_is_called_by_its_place():
+    assert FULL.name(2) == "pair 2 (input = 4, x = 5)"
+    assert Context(FULL.U, FULL.F, FULL.y, FULL.x).name(2) == "pair 2"
+
+
+def test_one_system_of_inputs_that_are_shared():
+    shared = Context(FULL.U[:1], FULL.F, FULL.y, FULL.x)
+    assert torch.equal(shared[1].U, FULL.U[0])
+    assert torch.equal(shared[1].F, FULL.F[1])
+    with pytest.raises(InputError, match="cannot be indexed"):
+        _ = shared[0, 0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"places": Places(torch.zeros(4, 1), ("x",))}, "5 pairs but 4 places"),
+        ({"F_std": torch.zeros(2, 1, 5, dtype=torch.float64)}, "not positive and finite"),
+        ({"F_std": torch.ones(2, 1, 4, dtype=torch.float64)}, "shape and precision of F"),
+        ({"blocks": (3, 4)}, "8 in all"),
+        ({"blocks": (8, 0)}, "8 in all"),
+    ],
+)
+def test_what_is_known_of_the_pairs_is_checked(changes, message, as_installed):
+    with pytest.raises(InputError, match=message):
+        replace(FULL, **changes)
+
+
+def test_places_are_checked():
+    with pytest.raises(InputError, match="a name for every column"):
+        Places(torch.zeros(4, 2), ("x",))
+    with pytest.raises(InputError, match="must be finite"):
+        Places(torch.tensor([[float("nan")]]), ("x",))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from kernelmap.errors import InputError
-from kernelmap.kernel import Kernel
+from kernelmap.core.errors import InputError
+from kernelmap.core.kernel import Kernel
 from kernelmap.problems.darcy import DarcyData, Spectrum, darcy, data, gaussian_fields, microstructures, sources
 from kernelmap.problems.darcy.fields import MODES, SMOOTH
 

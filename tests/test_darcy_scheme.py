@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernelmap.errors import InputError
+from kernelmap.core.errors import InputError
 from kernelmap.problems.darcy import green_kernel, interior, microstructures, pressures, sources, stiffness
 from kernelmap.problems.darcy import stiffness_kernel as kernel_of
 from kernelmap.problems.darcy.scheme import upper_bands

@@ -6,12 +6,12 @@ import torch
 from scipy.linalg import eigh
 
 from examples import square_context
-from kernelmap import grids
-from kernelmap.context import Context
-from kernelmap.errors import InputError
+from kernelmap.core import grids
+from kernelmap.core.context import Context
+from kernelmap.core.errors import InputError
+from kernelmap.core.metrics import exploration_measure, kernel_error
 from kernelmap.estimators import dartr, tikhonov
 from kernelmap.estimators.spectral import metric_weights
-from kernelmap.metrics import exploration_measure, kernel_error
 
 
 def measured(d: int, noise: float = 0.0, N: int = 60) -> tuple[Context, torch.Tensor]:
@@ -53,12 +53,11 @@ def test_dartr_is_the_generalised_eigenproblem(d):
     np.testing.assert_allclose(estimate.kernel.values[0], expected[:, 0], rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("choice", ["gcv", "l-curve"])
 @pytest.mark.parametrize("estimator", [tikhonov, dartr])
-def test_noisy_data_are_regularised(estimator, choice):
+def test_noisy_data_are_regularised(estimator):
     context, K = measured(90, noise=0.1)
     rho = exploration_measure(context.U.mT, context.y)
-    error = kernel_error(estimator(context, choice=choice).kernel.values, K, rho, context.y)
+    error = kernel_error(estimator(context).kernel.values, K, rho, context.y)
     least_squares = torch.linalg.lstsq((context.U * context.y.weights[:, None]).T, context.F.T).solution.T
     assert error < 0.5
     assert error < 0.5 * kernel_error(least_squares, K, rho, context.y)

@@ -5,8 +5,8 @@ import os
 import pytest
 import torch
 
-from kernelmap.errors import InputError
-from kernelmap.files import atomic_path, read_json, read_tensors, write_json, write_tensors
+from kernelmap.core.errors import InputError
+from kernelmap.core.files import atomic_path, read_json, read_tensors, write_json, write_tensors
 
 
 def test_a_write_that_succeeds_replaces_the_file(tmp_path):

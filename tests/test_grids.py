@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from kernelmap import grids
-from kernelmap.errors import InputError
+from kernelmap.core import grids
+from kernelmap.core.errors import InputError
 
 
 def test_trapezoidal_weights_integrate_linear_functions_exactly():

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from kernelmap import grids
-from kernelmap.errors import InputError
-from kernelmap.kernel import Kernel
+from kernelmap.core import grids
+from kernelmap.core.errors import InputError
+from kernelmap.core.kernel import Kernel
 
 
 def randn(*shape: int) -> torch.Tensor:

@@ -1,103 +1,43 @@
-"""One contract for the paper's kernel maps; what a map is known not to keep is written down and tested.
+"""The paper's maps: formulas written out, sizes, gradients, and what only one of them does."""
 
-The posterior map keeps more (any d, any order, any scale) and has its own tests in test_posterior.py.
-"""
+from typing import Any
 
 import pytest
 import torch
 
+from contract import FACTS
 from examples import CONTEXTS, radial_context
-from kernelmap import grids
-from kernelmap.context import Context
-from kernelmap.errors import InputError
-from kernelmap.maps import MAPS, NAO, ContextShape, KernelMap, MapOptions, functions
-from kernelmap.metrics import relative_difference
+from kernelmap.core import grids
+from kernelmap.core.context import Context
+from kernelmap.core.domain import ContextShape
+from kernelmap.core.errors import InputError
+from kernelmap.core.metrics import relative_difference
+from kernelmap.maps import MAPS, NAO, KernelMap, NAOOptions, ProbabilisticMap
+from kernelmap.maps.nao import functions
 
-TIED_TO_GRID = {"discrete-nao"}
-ANY_MAP = pytest.mark.parametrize("name", [name for name in MAPS if "posterior" not in name])
+ANY_MAP = pytest.mark.parametrize("name", [name for name in MAPS.names if not issubclass(MAPS[name], ProbabilisticMap)])
 ANY_CONTEXT = pytest.mark.parametrize("kind", list(CONTEXTS))
 
 
-def build(name: str, context: Context, options: MapOptions | None = None) -> KernelMap:
+def build(name: str, context: Context, options: Any = None) -> KernelMap:
     torch.manual_seed(0)
-    model = MAPS[name](ContextShape.of(context), options or MapOptions(dk=5)).double()  # pyright: ignore
+    model = MAPS[name](ContextShape.of(context), options or MAPS[name].Options(**FACTS[name].options)).double()
     model.standardise(context.U, context.F)
     return model
 
 
 @ANY_MAP
-@ANY_CONTEXT
-def test_takes_any_context(name, kind):
-    context = CONTEXTS[kind](batch=(2, 3), shared=True)
-    kernel = build(name, context)(context)
-    assert kernel.values.shape == (2, 3, context.x.size, context.y.size)
-    assert kernel.apply(context.U).shape == context.F.shape
-    assert torch.isfinite(kernel.values).all()
-
-
-@ANY_MAP
-@ANY_CONTEXT
-def test_a_batch_is_a_loop(name, kind):
-    context = CONTEXTS[kind](batch=(2, 3), shared=True)
-    model = build(name, context)
-    together = model(context).values
-    for i in range(2):
-        for j in range(3):
-            alone = model(Context(context.U[i, 0], context.F[i, j], context.y, context.x)).values
-            torch.testing.assert_close(
-                together[i, j], alone, rtol=1e-10, atol=1e-10 * float(together.detach().abs().max())
-            )
-
-
-@ANY_MAP
-@ANY_CONTEXT
-def test_every_parameter_is_trained(name, kind):
-    """The released code froze three of NAO's scalars by mistake. Queries' biases cancel under the normaliser."""
-    context = CONTEXTS[kind]()
-    model = build(name, context)
-    (model(context).apply(context.U) - context.F).square().sum().backward()
-    still = [n for n, p in model.named_parameters() if p.grad is None or not p.grad.abs().max() > 0]
-    assert still == []
-
-
-@ANY_MAP
 def test_gradients_are_right(name):
     context = radial_context(N=7, d=3, batch=())
-    model = build(name, context, MapOptions(dk=5))
+    model = build(name, context)
     names = [n for n, _ in model.named_parameters()]
 
     def response(*values: torch.Tensor) -> torch.Tensor:
         return torch.func.functional_call(model, dict(zip(names, values, strict=True)), (context,)).values
 
-    inputs = tuple(p.detach().clone().requires_grad_() for p in model.parameters())
+    # Not where training starts: there a bound may just be reached, which has one gradient on either side.
+    inputs = tuple((p + 0.01 * torch.randn_like(p)).detach().requires_grad_() for p in model.parameters())
     assert torch.autograd.gradcheck(response, inputs, fast_mode=True, atol=1e-6)
-
-
-@ANY_MAP
-def test_another_number_of_pairs_is_refused(name):
-    model = build(name, radial_context(d=6))
-    with pytest.raises(InputError, match="exactly d = 6 pairs, got 5"):
-        model(radial_context(d=5))
-
-
-@ANY_MAP
-def test_another_resolution(name):
-    coarse, fine = radial_context(N=24), radial_context(N=48)
-    model = build(name, coarse)
-    if name in TIED_TO_GRID:
-        with pytest.raises(InputError, match="tied to the grid"):
-            model(fine)
-    else:
-        assert model(fine).values.shape[-1] == 48
-
-
-@ANY_MAP
-def test_the_order_of_pairs_matters(name):
-    """A fact about these maps, which the posterior map does not share: they see pair j as feature j."""
-    context = radial_context()
-    model = build(name, context)
-    permuted = model(context.select(torch.tensor([3, 1, 0, 2, 5, 4]))).values
-    assert relative_difference(permuted.detach(), model(context).values.detach()) > 1e-3
 
 
 def test_nao_u_does_not_see_f():
@@ -113,7 +53,7 @@ def test_nao_u_does_not_see_f():
 @pytest.mark.parametrize("name", ["nao", "discrete-nao", "softmax-nao", "nao-u"])
 def test_normalisers_layers_and_heads(name, normaliser):
     context = radial_context()
-    model = build(name, context, MapOptions(dk=3, layers=3, heads=2, normaliser=normaliser))
+    model = build(name, context, NAOOptions(dk=3, layers=3, heads=2, normaliser=normaliser))
     kernel = model(context)
     assert torch.isfinite(kernel.values).all()
     assert kernel.apply(context.U).shape == context.F.shape
@@ -124,7 +64,7 @@ def test_normalisers_layers_and_heads(name, normaliser):
 def test_layer_norm_of_tokens_that_are_never_built(kind, shared):
     """Against torch's LayerNorm of the tokens themselves, over several layers and heads."""
     context = CONTEXTS[kind](batch=(2, 3), shared=shared)
-    model = build("nao", context, MapOptions(dk=3, layers=3, heads=2, normaliser="tokens"))
+    model = build("nao", context, NAOOptions(dk=3, layers=3, heads=2, normaliser="tokens"))
     assert isinstance(model, NAO)
     with torch.no_grad():
         for norm in model.norms:
@@ -139,7 +79,7 @@ def test_layer_norm_of_tokens_that_are_never_built(kind, shared):
 def test_layer_norm_follows_the_formula():
     """Discrete-NAO, one head and two layers, written out with torch's own LayerNorm and the attention matrix."""
     context = radial_context(N=9, d=4, batch=())
-    model = build("discrete-nao", context, MapOptions(dk=3))
+    model = build("discrete-nao", context, NAOOptions(dk=3))
     X = torch.cat([(context.U - model.u_mean) / model.u_std, (context.F - model.f_mean) / model.f_std])
     norms, layers = list(model.norms), list(model.projections)  # pyright: ignore
 
@@ -168,21 +108,21 @@ def test_layer_norm_follows_the_formula():
 )
 def test_parameter_counts_are_the_papers(name, d, dk, expected):
     """Plus the three scalars that the released code left untrained."""
-    assert build(name, radial_context(N=880, d=d, batch=()), MapOptions(dk=dk)).parameter_count == expected
+    assert build(name, radial_context(N=880, d=d, batch=()), NAOOptions(dk=dk)).parameter_count == expected
 
 
 @pytest.mark.parametrize(("name", "paper"), [("afno", 19605), ("autoencoder", 16424)])
 def test_sizes_within_two_percent_of_the_papers(name, paper):
-    model = build(name, radial_context(N=880, d=302, batch=()), MapOptions(dk=10))
+    model = build(name, radial_context(N=880, d=302, batch=()), MAPS[name].Options(dk=10))
     assert abs(model.parameter_count / paper - 1) < 0.02
 
 
 @pytest.mark.parametrize(
     ("name", "d", "options", "expected"),
     [
-        ("nao", 50, MapOptions(dk=40, normaliser="array"), 189234),
-        ("nao", 20, MapOptions(dk=20, normaliser="array", hidden=(64, 128)), 89778),
-        ("discrete-nao", 50, MapOptions(dk=40, normaliser="array"), 662163),
+        ("nao", 50, NAOOptions(dk=40, normaliser="array"), 189234),
+        ("nao", 20, NAOOptions(dk=20, normaliser="array", hidden=(64, 128)), 89778),
+        ("discrete-nao", 50, NAOOptions(dk=40, normaliser="array"), 662163),
     ],
 )
 def test_darcy_counts_with_layer_norm_over_the_array(name, d, options, expected):
@@ -193,7 +133,7 @@ def test_darcy_counts_with_layer_norm_over_the_array(name, d, options, expected)
 def test_functions_of_two_points_in_blocks(kind, monkeypatch):
     """The same values and gradients when a block holds a few rows only."""
     context = CONTEXTS[kind](batch=(2,))
-    model = build("nao", context, MapOptions(dk=3, heads=2))
+    model = build("nao", context, NAOOptions(dk=3, heads=2))
     whole = model(context).values
     gradient = torch.autograd.grad(whole.square().sum(), list(model.parameters()))
     monkeypatch.setattr(functions, "BLOCK", 3 * context.y.size)
@@ -206,7 +146,7 @@ def test_functions_of_two_points_in_blocks(kind, monkeypatch):
 def test_low_rank_functions_of_two_points(kind):
     """Their integrals are those of the matrix they stand for, and the map still takes other grids."""
     context = CONTEXTS[kind](batch=())
-    model = build("nao", context, MapOptions(dk=3, heads=2, rank=4))
+    model = build("nao", context, NAOOptions(dk=3, heads=2, rank=4))
     assert isinstance(model, NAO)
     assert isinstance(model.w_u, functions.LowRankFunction)
     (y, x), h = model.geometry(context)
@@ -218,13 +158,7 @@ def test_low_rank_functions_of_two_points(kind):
 @pytest.mark.parametrize("options", [{"dk": 0}, {"layers": 0}, {"heads": 0}, {"rank": 0}, {"hidden": (0, 1)}])
 def test_options_must_be_positive(options):
     with pytest.raises(InputError, match="at least 1"):
-        MapOptions(**options)
-
-
-@pytest.mark.parametrize(("name", "options"), [("afno", {"heads": 2}), ("autoencoder", {"layers": 3})])
-def test_options_a_map_does_not_take(name, options):
-    with pytest.raises(InputError, match="it takes dk"):
-        build(name, radial_context(), MapOptions(**options))
+        NAOOptions(**options)
 
 
 def test_a_context_of_another_kind_is_refused():

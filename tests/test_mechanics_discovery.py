@@ -4,11 +4,11 @@ import h5py
 import numpy as np
 import pytest
 
-from kernelmap.errors import InputError
+from kernelmap.core.errors import InputError
+from kernelmap.io.measurements import read_measurements
 from kernelmap.problems.mechanics import bitmaps
+from kernelmap.problems.mechanics.errors import solved
 from kernelmap.problems.mechanics.images import modulus
-from kernelmap.reading import read_measurements
-from kernelmap.reproduce.mechanics import solved
 
 PIXELS, PAIRS = 6, 24
 IMAGE = np.zeros((1, PIXELS, PIXELS), np.uint8)

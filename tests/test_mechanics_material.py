@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from kernelmap.problems.mechanics import assembly, material
-from kernelmap.problems.mechanics.assembly import Body, deformation, gradient, internal_forces
-from kernelmap.problems.mechanics.elements import Mesh
-from kernelmap.problems.mechanics.line import Lines
-from kernelmap.problems.mechanics.matrices import stiffness
+from kernelmap.problems.mechanics.solver import assembly, material
+from kernelmap.problems.mechanics.solver.assembly import Body, deformation, gradient, internal_forces
+from kernelmap.problems.mechanics.solver.elements import Mesh
+from kernelmap.problems.mechanics.solver.line import Lines
+from kernelmap.problems.mechanics.solver.matrices import stiffness
 
 rng = np.random.default_rng(0)
 F = np.eye(2)[:, :, None] + 0.3 * rng.standard_normal((2, 2, 50))

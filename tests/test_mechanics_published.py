@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernelmap.problems.mechanics.assembly import Body, deformation, energy, internal_forces
-from kernelmap.problems.mechanics.elements import Mesh
 from kernelmap.problems.mechanics.images import modulus
-from kernelmap.problems.mechanics.newton import newton
+from kernelmap.problems.mechanics.solver.assembly import Body, deformation, energy, internal_forces
+from kernelmap.problems.mechanics.solver.elements import Mesh
+from kernelmap.problems.mechanics.solver.newton import newton
 
 EXTENSIONS = (0, 0.001, 0.01, 0.1, 0.5, 1, 2, 4, 6, 8, 10, 12, 14)
 PUBLISHED = np.load(Path(__file__).parent / "data" / "mechanical_mnist.npz")

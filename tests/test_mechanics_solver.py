@@ -6,12 +6,12 @@ import skfem
 import torch
 from scipy.interpolate import BarycentricInterpolator
 
-from kernelmap.problems.mechanics.assembly import Body
-from kernelmap.problems.mechanics.elements import Mesh
 from kernelmap.problems.mechanics.forces import TRAINING, ForceField, evaluate
-from kernelmap.problems.mechanics.matrices import body_forces
-from kernelmap.problems.mechanics.newton import newton
-from kernelmap.problems.mechanics.solver import solve
+from kernelmap.problems.mechanics.solver.assembly import Body
+from kernelmap.problems.mechanics.solver.elements import Mesh
+from kernelmap.problems.mechanics.solver.matrices import body_forces
+from kernelmap.problems.mechanics.solver.newton import newton
+from kernelmap.problems.mechanics.solver.solve import solve
 
 SIDES = ("left", "right", "bottom", "top")
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from kernelmap import grids
-from kernelmap.metrics import exploration_measure, kernel_error, operator_error, relative_difference
+from kernelmap.core import grids
+from kernelmap.core.metrics import exploration_measure, kernel_error, operator_error, relative_difference
 
 
 def tensor(values: list) -> torch.Tensor:

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from kernelmap.errors import InputError
-from kernelmap.grids import rectangle
-from kernelmap.kernel import Kernel
-from kernelmap.microstructure import far_mass, interior, microstructure, otsu
+from kernelmap.core.errors import InputError
+from kernelmap.core.grids import rectangle
+from kernelmap.core.kernel import Kernel
+from kernelmap.evaluation.microstructure import far_mass, interior, microstructure, otsu
 
 
 def test_otsu_is_the_best_of_all_thresholds():

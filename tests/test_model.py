@@ -1,47 +1,25 @@
 """Models as directories: they come back as they were, and what does not fit is refused."""
 
 import json
-from dataclasses import replace
 
 import pytest
 import torch
 
-from examples import CONTEXTS, radial_context
-from kernelmap.context import Context
-from kernelmap.errors import InputError
-from kernelmap.files import read_tensors, write_tensors
-from kernelmap.maps import MAPS, ContextShape, KernelMap, LocalOptions, MapOptions, MediumOptions, PosteriorOptions
-from kernelmap.microstructure import interior
-from kernelmap.model import build, find_model, load_model, save_model, shipped_models
+from examples import radial_context
+from kernelmap.core.domain import ContextShape
+from kernelmap.core.errors import InputError
+from kernelmap.core.files import read_tensors, write_tensors
+from kernelmap.io.models import find_model, load_model, save_model, shipped_models
+from kernelmap.maps import MAPS, KernelMap, NAOOptions
 
 CONTEXT = radial_context(40, 6)
-SQUARE = CONTEXTS["square"]()
-OPTIONS = {
-    "posterior": PosteriorOptions(8, 4, 3, 2),
-    "local-posterior": LocalOptions(1),
-    "solution-posterior": LocalOptions(1),
-    "material-posterior": MediumOptions(),
-}
-
-
-def clamped_context() -> Context:
-    """Displacements of two components, zero on the boundary."""
-    context = CONTEXTS["vector"](n=4)
-    return replace(context, F=context.F * interior(context.x).repeat(2)[:, None])
-
-
-def context_for(name: str) -> Context:
-    if name == "material-posterior":
-        return clamped_context()
-    return SQUARE if isinstance(OPTIONS.get(name), LocalOptions) else CONTEXT
 
 
 def new(name: str, dtype: torch.dtype = torch.float64) -> KernelMap:
     """A small map with random weights, standardised as after training."""
     torch.manual_seed(0)
-    context = context_for(name)
-    model = build(name, ContextShape.of(context), OPTIONS.get(name, MapOptions(dk=4))).to(dtype)
-    model.standardise(3 * context.U + 0.2, 5 * context.F - 1)
+    model = MAPS[name].build(ContextShape.of(CONTEXT), NAOOptions(dk=4)).to(dtype)
+    model.standardise(3 * CONTEXT.U + 0.2, 5 * CONTEXT.F - 1)
     return model
 
 
@@ -56,37 +34,15 @@ def rewrite(directory, **changes) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("name", MAPS)
-def test_a_saved_model_comes_back(tmp_path, name, dtype):
-    model, about = new(name, dtype), {"problem": "radial", "steps": 3}
-    save_model(tmp_path / "model", model, about)
-    loaded, known = load_model(tmp_path / "model")
-    assert type(loaded) is MAPS[name]
-    assert (loaded.shape, loaded.options, known) == (model.shape, model.options, about)
-    assert loaded.u_std.dtype == dtype
-    assert not loaded.training
-    assert torch.equal(loaded(context_for(name)).values, model(context_for(name)).values)
-
-
 @pytest.mark.parametrize("normaliser", ["continuous", "functions", "tokens", "array"])
 def test_options_come_back(tmp_path, normaliser):
     torch.manual_seed(1)
-    options = MapOptions(dk=3, layers=3, heads=2, normaliser=normaliser)
-    model = build("nao", ContextShape.of(CONTEXT), options).double()
+    options = NAOOptions(dk=3, layers=3, heads=2, normaliser=normaliser)
+    model = MAPS["nao"].build(ContextShape.of(CONTEXT), options).double()
     save_model(tmp_path / "model", model, {})
     loaded, _ = load_model(tmp_path / "model")
     assert loaded.options == options
     assert torch.equal(loaded(CONTEXT).values, model(CONTEXT).values)
-
-
-def test_other_weights_may_be_saved_in_place_of_the_models_own(tmp_path):
-    model = new("nao")
-    averaged = {name: value + 0.01 for name, value in model.state_dict().items()}
-    save_model(tmp_path / "model", model, {}, averaged)
-    loaded, _ = load_model(tmp_path / "model")
-    for name, value in loaded.state_dict().items():
-        assert torch.equal(value, averaged[name])
 
 
 def test_an_unknown_model_is_refused(tmp_path):
@@ -97,7 +53,7 @@ def test_an_unknown_model_is_refused(tmp_path):
 
 
 def test_shipped_models_are_found_by_name(saved, monkeypatch):
-    monkeypatch.setattr("kernelmap.model.shipped_directory", lambda: saved.parent)
+    monkeypatch.setattr("kernelmap.io.models.shipped_directory", lambda: saved.parent)
     assert shipped_models() == ["model"]
     assert find_model("model") == saved
     loaded, about = load_model("model")
@@ -108,8 +64,8 @@ def test_shipped_models_are_found_by_name(saved, monkeypatch):
 
 
 def test_an_unknown_map_is_refused(saved):
-    with pytest.raises(InputError, match="no map named 'transformer'; there are nao, "):
-        build("transformer", ContextShape.of(CONTEXT), MapOptions())
+    with pytest.raises(InputError, match="no map named 'transformer'; there are afno, "):
+        MAPS["transformer"].build(ContextShape.of(CONTEXT), NAOOptions())
     rewrite(saved, map="transformer")
     with pytest.raises(InputError, match="no map named 'transformer'"):
         load_model(saved)

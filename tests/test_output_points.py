@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from examples import CONTEXTS, radial_context
-from kernelmap.errors import InputError
-from kernelmap.maps import ContextShape, KernelMap, MapOptions
-from kernelmap.metrics import relative_difference
-from kernelmap.model import build
-from kernelmap.systems import SystemSet
+from kernelmap.core.domain import ContextShape
+from kernelmap.core.errors import InputError
+from kernelmap.core.metrics import relative_difference
+from kernelmap.core.systems import SystemSet
+from kernelmap.maps import MAPS, KernelMap, NAOOptions
+from kernelmap.maps.loss import ContextLoss
 from kernelmap.training.loop import train
-from kernelmap.training.objective import ContextObjective
 from kernelmap.training.recipe import Recipe
 
 SOME = torch.tensor([7, 2, 5])
@@ -20,7 +20,7 @@ SOME = torch.tensor([7, 2, 5])
 
 def model_of(context, name: str = "nao", **options) -> KernelMap:
     torch.manual_seed(0)
-    model = build(name, ContextShape.of(context), MapOptions(dk=4, **options)).double()
+    model = MAPS[name].build(ContextShape.of(context), MAPS[name].Options(dk=4, **options)).double()
     model.standardise(context.U, context.F)
     return model
 
@@ -68,14 +68,14 @@ def test_the_loss_at_chosen_points():
     context = CONTEXTS["vector"](batch=(3,))
     model = model_of(context)
     n = len(context.x.points)
-    whole = ContextObjective(model, context.y, context.x)(context.U, context.F, 0)
-    torch.testing.assert_close(ContextObjective(model, context.y, context.x, n)(context.U, context.F, 5), whole)
-    few = ContextObjective(model, context.y, context.x, n // 2)
+    whole = ContextLoss(model, context.y, context.x)(context.U, context.F, 0)
+    torch.testing.assert_close(ContextLoss(model, context.y, context.x, n)(context.U, context.F, 5), whole)
+    few = ContextLoss(model, context.y, context.x, n // 2)
     losses = torch.stack([few(context.U, context.F, seed) for seed in range(200)])
     assert losses[0].ne(losses[1]).all()
     assert torch.equal(few(context.U, context.F, 1), losses[1])
     held = context.F * (torch.arange(2 * n) % n > 0)[:, None]
-    one = ContextObjective(model, context.y, context.x, 1)
+    one = ContextLoss(model, context.y, context.x, 1)
     assert all(torch.isfinite(one(context.U, held, seed)).all() for seed in range(30))
     torch.testing.assert_close(losses.mean(dim=0), whole, rtol=0.1, atol=0)
     torch.testing.assert_close(few.eval()(context.U, context.F, 1), whole)
@@ -90,7 +90,7 @@ def square_systems() -> SystemSet:
 
 def test_training_at_a_few_points(tmp_path):
     recipe = Recipe(epochs=6, batch=2, every=1, points=5, random_draws=True, validation_systems=2)
-    progress = train("nao", MapOptions(dk=3), square_systems(), 4, recipe, tmp_path, about={})
+    progress = train("nao", NAOOptions(dk=3), square_systems(), 4, recipe, tmp_path, about={})
     assert progress.best_loss < 1.5
 
 
@@ -98,14 +98,14 @@ def test_training_at_a_few_points(tmp_path):
 def test_impossible_numbers_of_points_are_refused(points, tmp_path):
     recipe = Recipe(epochs=1, points=points, random_draws=True, validation_systems=2)
     with pytest.raises(InputError, match="from 1 to all"):
-        train("nao", MapOptions(dk=3), square_systems(), 4, recipe, tmp_path, about={})
+        train("nao", NAOOptions(dk=3), square_systems(), 4, recipe, tmp_path, about={})
 
 
 @pytest.mark.parametrize("name", ["discrete-nao", "afno", "local-posterior"])
 def test_maps_that_are_trained_at_all_points_say_so(name, tmp_path):
     recipe = Recipe(epochs=1, points=5, precision="float64")
     with pytest.raises(InputError, match=f"the {name} map is trained at all output points; leave out --points"):
-        train(name, MapOptions(), square_systems(), 4, recipe, tmp_path / "out", about={})
+        train(name, MAPS[name].Options(), square_systems(), 4, recipe, tmp_path / "out", about={})
     assert not (tmp_path / "out").exists()
 
 
@@ -113,4 +113,4 @@ def test_one_output_point_cannot_be_chosen_from(tmp_path):
     context = radial_context(batch=(6,), shared=False)
     data = SystemSet(tuple("abcdef"), context.U.mT, context.F.mT, context.y, context.x, about={})
     with pytest.raises(InputError, match="there is one output point; leave out --points"):
-        train("nao", MapOptions(), data, 4, Recipe(epochs=1, points=5), tmp_path, about={})
+        train("nao", NAOOptions(), data, 4, Recipe(epochs=1, points=5), tmp_path, about={})

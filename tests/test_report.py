@@ -14,12 +14,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kernelmap import Context, Kernel, grids
-from kernelmap.discovery import Caution, Discovery
-from kernelmap.errors import InputError
+from kernelmap import Context, grids
+from kernelmap.core.errors import InputError
+from kernelmap.core.metrics import operator_error
+from kernelmap.core.posterior import KernelPosterior, Prediction
+from kernelmap.discovery import Check, Diagnostic, Discovery
+from kernelmap.discovery.identifiability import identifiability_of, normal_spectrum
 from kernelmap.estimators import dartr
-from kernelmap.identifiability import Identifiability, normal_spectrum
-from kernelmap.metrics import operator_error
 from kernelmap.report import plot, render, write_report
 
 ABOUT = {
@@ -31,76 +32,100 @@ ABOUT = {
     "commit": None,
     "data_file": "measurements/from-the-laboratory/2025-03-14/run-07.h5",
 }
-CAUTIONS = (
-    Caution(
+DIAGNOSTICS = (
+    Diagnostic(
         "The residual is <b>3 times</b> the noise & more.",
         "The system may not be linear in its kernel, or f was measured elsewhere.",
         "Check the units of u and f, then run `kernelmap check` on the file.",
     ),
-    Caution("Only 12 pairs were given.", "The file holds one short run.", "Measure at more places."),
+    Diagnostic("Only 12 pairs were given.", "The file holds one short run.", "Measure at more places."),
 )
 
 
 @dataclass(frozen=True)
-class KnownDiscovery(Discovery):
-    """Conditioned on its pairs by the textbook formulas, with the covariance of a row given."""
+class DensePosterior(KernelPosterior):
+    """Rows K(x, .) ~ N(0, prior), conditioned on the pairs by the textbook formulas, with noise of a known size."""
 
-    covariance: Tensor | None = None
+    context: Context
+    prior: Float[Tensor, "N N"]
+    noise: float
 
-    def predict(self, U: Float[Tensor, "N n"]) -> tuple[Float[Tensor, "M n"], Float[Tensor, "M n"]]:
-        assert self.covariance is not None
-        weighted = self.kernel.y.value_weights[:, None] * U
-        noise = self.noise * self.context.F.square().mean().sqrt()
-        std = (torch.einsum("kn,kl,ln->n", weighted, self.covariance, weighted).clamp(min=0) + noise**2).sqrt()
+    @property
+    def gain(self) -> Float[Tensor, "d N"]:
+        weighted = self.context.y.value_weights[:, None] * self.context.U
+        gram = weighted.mT @ self.prior @ weighted + self.noise**2 * torch.eye(self.context.d, dtype=torch.float64)
+        return torch.linalg.solve(gram, weighted.mT @ self.prior)
+
+    @property
+    def covariance(self) -> Float[Tensor, "N N"]:
+        weighted = self.context.y.value_weights[:, None] * self.context.U
+        return self.prior - self.prior @ weighted @ self.gain
+
+    @property
+    def mean(self) -> Float[Tensor, "M N"]:
+        return self.context.F @ self.gain
+
+    @property
+    def std(self) -> Float[Tensor, "M N"]:
+        return self.covariance.diagonal().clamp(min=0).sqrt().expand(self.context.x.size, -1)
+
+    def predict(self, U: Float[Tensor, "N n"]) -> Prediction:
+        weighted = self.context.y.value_weights[:, None] * U
+        spread = torch.einsum("kn,kl,ln->n", weighted, self.covariance, weighted).clamp(min=0)
         mean = self.kernel.apply(U)
-        return mean, std.expand_as(mean)
+        return Prediction(mean, (spread + self.noise**2).sqrt().expand_as(mean))
+
+    def sample(self, count: int, generator: torch.Generator | None = None) -> Float[Tensor, "count M N"]:
+        return self.mean.expand(count, -1, -1)
+
+    @property
+    def relative_residual(self) -> Tensor:
+        return torch.tensor(self.noise) / self.context.F.square().mean().sqrt()
+
+    @property
+    def informed_directions(self) -> int:
+        spectrum = normal_spectrum(self.context)[1]
+        return int((spectrum > 4e-4 * spectrum[0]).sum())
+
+    @property
+    def variance_reduction(self) -> Float[Tensor, "M N"]:
+        return (1 - self.std.square() / self.prior.diagonal()).clamp(0, 1)
 
 
-def discovery_of(U: Tensor, truth: Tensor, prior: Tensor, y: grids.Grid, x: grids.Grid) -> KnownDiscovery:
+def discovery_of(U: Tensor, truth: Tensor, prior: Tensor, y: grids.Grid, x: grids.Grid) -> Discovery:
     """F = K w U with 2 % noise; every fifth pair is kept back."""
-    weights = y.value_weights
-    clean = (truth * weights) @ U
-    noise = 0.02 * clean.square().mean().sqrt()
+    clean = (truth * y.value_weights) @ U
+    noise = 0.02 * float(clean.square().mean().sqrt())
     F = clean + noise * torch.randn(clean.shape, generator=torch.Generator().manual_seed(1), dtype=clean.dtype)
     kept = torch.arange(U.shape[1]) % 5 == 0
     context, heldout = Context(U[:, ~kept], F[:, ~kept], y, x), Context(U[:, kept], F[:, kept], y, x)
-    A = prior @ (weights[:, None] * context.U)
-    gram = (weights[:, None] * context.U).mT @ A + noise**2 * torch.eye(context.d, dtype=torch.float64)
-    kernel = Kernel(torch.linalg.solve(gram, context.F.mT).mT @ A.mT, y, x)
-    posterior = prior - A @ torch.linalg.solve(gram, A.mT)
-    variance = posterior.diagonal().clamp(min=0)
-    rho, spectrum = normal_spectrum(context)
-    found = Identifiability(
-        rho=rho,
-        spectrum=spectrum,
-        effective_rank=float(spectrum.sum() ** 2 / spectrum.square().sum()),
-        determined=int((spectrum > 4e-4 * spectrum[0]).sum()),
-        data_share=(1 - variance / prior.diagonal()).clamp(0, 1).expand(x.size, -1),
-    )
-    classical = dartr(context)
-    discovery = KnownDiscovery(
-        kernel=kernel,
-        std=variance.sqrt().expand(x.size, -1),
-        context=context,
-        noise=0.02,
-        heldout=heldout,
-        heldout_error=float(operator_error(kernel.apply(heldout.U), heldout.F, x)),
-        heldout_coverage=None,
-        classical=classical,
+    posterior, classical = DensePosterior(context, prior, noise), dartr(context)
+    mean, std = posterior.predict(heldout.U)
+    residual = (mean - heldout.F) / std
+    check = Check(
+        heldout,
+        mean,
+        std,
+        error=float(operator_error(mean, heldout.F, x)),
+        coverage=float((residual.abs() < 1.96).double().mean()),
+        rms_standardised_residual=float(residual.square().mean().sqrt()),
         classical_error=float(operator_error(classical.kernel.apply(heldout.U), heldout.F, x)),
-        identifiability=found,
-        cautions=(),
-        about=ABOUT,
-        predictive=lambda U: (U, U),
-        covariance=posterior,
     )
-    mean, std = discovery.predict(heldout.U)
-    inside = ((mean - heldout.F).abs() < 1.96 * std).double().mean()
-    return replace(discovery, heldout_coverage=float(inside), heldout_prediction=(mean, std))
+    return Discovery(
+        kernel=posterior.kernel,
+        std=posterior.std,
+        posterior=posterior,
+        context=context,
+        check=check,
+        classical=classical,
+        identifiability=identifiability_of(context, posterior),
+        diagnostics=(),
+        about=ABOUT,
+    )
 
 
-def radial_discovery() -> tuple[KnownDiscovery, Tensor]:
-    """Inputs that die out towards large r, so that a part of the kernel stays dark."""
+def radial_discovery() -> tuple[Discovery, Tensor]:
+    """Inputs that die out towards large r, so that a part of the kernel stays unobserved."""
     y = grids.radii(0.1, 110)
     r = y.points[:, 0]
     frequencies = torch.linspace(0.3, 5, 80, dtype=torch.float64)
@@ -111,7 +136,7 @@ def radial_discovery() -> tuple[KnownDiscovery, Tensor]:
     return discovery_of(U, truth, prior, y, grids.point()), truth
 
 
-def field_discovery(grid: grids.Grid) -> tuple[KnownDiscovery, Tensor]:
+def field_discovery(grid: grids.Grid) -> tuple[Discovery, Tensor]:
     """A smoothing kernel between the points of a grid, of each component by itself."""
     distance = torch.cdist(grid.points, grid.points)
     U = torch.randn(grid.size, 60, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -129,13 +154,13 @@ FIELDS = {
 
 
 @pytest.fixture(scope="module")
-def radial() -> KnownDiscovery:
+def radial() -> Discovery:
     return radial_discovery()[0]
 
 
 @pytest.fixture(scope="module")
 def page(radial) -> str:
-    return render(replace(radial, cautions=CAUTIONS))
+    return render(replace(radial, diagnostics=DIAGNOSTICS))
 
 
 def test_all_figures_are_there(page):
@@ -161,14 +186,14 @@ def test_ids_are_unique_and_found(page):
 def test_text_is_escaped(page):
     assert "<b>" not in page
     assert "The residual is &lt;b&gt;3 times&lt;/b&gt; the noise &amp; more." in page
-    assert "No cautions" not in page
-    for caution in CAUTIONS:
-        for text in (caution.seen, caution.cause, caution.remedy):
+    assert "No diagnostics" not in page
+    for diagnostic in DIAGNOSTICS:
+        for text in (diagnostic.seen, diagnostic.cause, diagnostic.remedy):
             assert html.escape(text, quote=False) in page
 
 
-def test_no_cautions_are_said_aloud(radial):
-    assert "No cautions." in render(radial)
+def test_that_there_is_nothing_to_warn_of_is_said_aloud(radial):
+    assert "Nothing to warn of." in render(radial)
 
 
 def test_the_way_to_repeat_it_is_told(page):
@@ -185,17 +210,18 @@ def test_headings_go_down_one_by_one(page):
 
 
 def test_numbers_are_told_as_one_would_say_them(radial):
-    text = render(replace(radial, heldout_error=0.01234, heldout_coverage=1.0, noise=0.0))
+    exact = replace(radial.posterior, noise=0.0)
+    text = render(replace(radial, posterior=exact, check=replace(radial.check, error=0.01234, coverage=1.0)))
     for number in ("1.23\xa0%", "100\xa0%", "0\xa0%"):
         assert f"<dd>{number}</dd>" in text
 
 
 def test_the_same_discovery_gives_the_same_page(radial, page):
-    assert render(replace(radial, cautions=CAUTIONS)) == page
+    assert render(replace(radial, diagnostics=DIAGNOSTICS)) == page
 
 
 def test_without_held_out_pairs_there_is_no_prediction(radial):
-    text = render(replace(radial, heldout=None, heldout_error=None, heldout_coverage=None, classical_error=None))
+    text = render(replace(radial, check=None))
     assert text.count("<svg") == 4
     assert "not measured" in text
 
@@ -286,7 +312,7 @@ def test_nothing_overflows_in_a_browser(tmp_path, kind):
     discovery = (radial_discovery() if kind == "radial" else field_discovery(FIELDS[kind]))[0]
     widths = (360, 1400)
     for width, found in zip(
-        widths, measured_in_browser(render(replace(discovery, cautions=CAUTIONS)), widths, tmp_path), strict=True
+        widths, measured_in_browser(render(replace(discovery, diagnostics=DIAGNOSTICS)), widths, tmp_path), strict=True
     ):
         assert width - 20 <= found["client"] <= width
         assert found["scroll"] <= found["client"]

@@ -6,16 +6,19 @@ import numpy as np
 import pytest
 import torch
 
-from kernelmap.errors import InputError
-from kernelmap.maps import ContextShape, MaterialPosteriorMap, MediumOptions
-from kernelmap.model import load_model, save_model
+from kernelmap.core.domain import ContextShape
+from kernelmap.core.errors import InputError
+from kernelmap.io.models import load_model, save_model
+from kernelmap.maps import NoOptions
+from kernelmap.paper.figures import mechanics as mechanics_figure
+from kernelmap.paper.linear_floor import linear_floor, linearised
+from kernelmap.paper.tables import mechanics as mechanics_table
+from kernelmap.paper.tables.mechanics import TABLE4
+from kernelmap.paper.tables.text import cells
+from kernelmap.posterior.elastic.map import MaterialPosteriorMap
 from kernelmap.problems.mechanics import Plan, bitmaps, generate, mechanics
-from kernelmap.reproduce import mechanics as on_mechanics
-from kernelmap.reproduce import mechanics_figure, mechanics_table
-from kernelmap.reproduce.linear_floor import linear_floor, linearised
-from kernelmap.reproduce.mechanics import errors_on_mechanics, solved, specimens_of
-from kernelmap.reproduce.mechanics_table import TABLE4
-from kernelmap.reproduce.tables import cells
+from kernelmap.problems.mechanics import problem as mechanics_problem
+from kernelmap.problems.mechanics.errors import errors_on_mechanics, solved, specimens_of
 
 PIXELS = 5
 IMAGES = np.random.default_rng(0).integers(0, 256, (12, PIXELS, PIXELS), dtype=np.uint8)
@@ -37,11 +40,10 @@ def few(monkeypatch):
     def tiny(specimens, loads=8):
         return solved(specimens, min(loads, 8), elements="q1-5")
 
-    for module in (on_mechanics, mechanics_figure, mechanics_table):
+    for module in (mechanics_problem, mechanics_figure, mechanics_table):
         if hasattr(module, "specimens_of"):
             monkeypatch.setattr(module, "specimens_of", lambda split, count=2: small(count))
-    monkeypatch.setattr("kernelmap.cli.evaluate.specimens_of", lambda split, count=2: small(count))
-    monkeypatch.setattr("kernelmap.cli.evaluate.solved", tiny)
+    monkeypatch.setattr(mechanics_problem, "solved", tiny)
     monkeypatch.setattr(mechanics_figure, "solved", tiny)
     monkeypatch.setattr(mechanics_figure, "PAIRS", 8)
 
@@ -61,17 +63,17 @@ def test_the_table_has_the_papers_rows_ours_and_the_floor():
 def test_fresh_specimens_are_those_of_the_data_set(tmp_path, systems):
     generate(Plan(bitmaps(IMAGES), loads=20, elements="q2-5"), tmp_path / "set.h5", jobs=1)
     data = mechanics(tmp_path / "set.h5", "id")
-    test, held_out = systems
+    test, heldout = systems
     assert data.test.names[0] == test.names[1]
-    for mine, theirs in ((test, data.test), (held_out, data.held_out)):
+    for mine, theirs in ((test, data.test), (heldout, data.heldout)):
         np.testing.assert_allclose(mine.f[1].float().numpy(), theirs.f[0].numpy(), rtol=1e-6)
         np.testing.assert_allclose(mine.u.float().numpy(), theirs.u.numpy(), rtol=1e-5, atol=1e-6)
 
 
 def test_errors_of_the_posterior(systems):
-    test, held_out = systems
+    test, heldout = systems
     shape = ContextShape.of(test.batch(torch.arange(2)[None], torch.tensor([0])))
-    found = errors_on_mechanics(MaterialPosteriorMap(shape, MediumOptions()), test, held_out, 20)
+    found = errors_on_mechanics(MaterialPosteriorMap(shape, NoOptions()), test, heldout, 20)
     mean = found["systems"]["test"]
     assert set(found["specimens"]) == set(test.names)
     # 5 x 5 cells hardly resolve these loads.
@@ -96,7 +98,7 @@ def test_linearised_is_the_limit_of_small_loads():
 
 def test_evaluate_mechanics(kernelmap, few, tmp_path, systems):
     shape = ContextShape.of(systems[0].batch(torch.arange(4)[None], torch.tensor([0])))
-    save_model(tmp_path / "model", MaterialPosteriorMap(shape, MediumOptions()), {})
+    save_model(tmp_path / "model", MaterialPosteriorMap(shape, NoOptions()), {})
     path = tmp_path / "errors.json"
     command = (
         "evaluate",
@@ -138,12 +140,12 @@ def test_train_mechanics(kernelmap, tmp_path):
     generate(Plan(bitmaps(IMAGES), loads=12, elements="q1-5"), tmp_path / "set.h5", jobs=1)
     options = "--map nao --d 4 --dk 3 --per-component --normaliser functions --points 9 --epochs 2 --every 1 --batch 4"
     code, _, err = kernelmap(
-        *("train", "mechanics", "--data-file", tmp_path / "set.h5", "--out", tmp_path / "model", *options.split())
+        *("train", "mechanics", "--data", tmp_path / "set.h5", "--out", tmp_path / "model", *options.split())
     )
     assert code == 0, err
     model, about = load_model(tmp_path / "model")
     assert (model.shape.N, about["split"], about["recipe"]["points"]) == (72, "id", 9)
-    code, _, err = kernelmap("train", "mechanics", "--data-file", tmp_path / "none.h5", "--out", tmp_path / "other")
+    code, _, err = kernelmap("train", "mechanics", "--data", tmp_path / "none.h5", "--out", tmp_path / "other")
     assert code == 2
     assert "none.h5" in err
 

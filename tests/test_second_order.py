@@ -4,17 +4,19 @@ import numpy as np
 import pytest
 import torch
 
-from kernelmap.context import Context
-from kernelmap.grids import rectangle
-from kernelmap.maps import ContextShape, MaterialPosteriorMap, MediumOptions
-from kernelmap.maps.medium import Medium
-from kernelmap.maps.second_order import coefficients, quadratic_forces, second_order
-from kernelmap.metrics import relative_difference
-from kernelmap.microstructure import interior
-from kernelmap.problems.mechanics.assembly import Body, deformation, internal_forces
-from kernelmap.problems.mechanics.elements import Mesh
-from kernelmap.problems.mechanics.matrices import body_forces
-from kernelmap.problems.mechanics.solver import solve
+from kernelmap.core.context import Context
+from kernelmap.core.domain import ContextShape
+from kernelmap.core.grids import rectangle
+from kernelmap.core.metrics import relative_difference
+from kernelmap.evaluation.microstructure import interior
+from kernelmap.maps import NoOptions
+from kernelmap.posterior.elastic.map import MaterialPosteriorMap
+from kernelmap.posterior.elastic.medium import Medium
+from kernelmap.posterior.elastic.second_order import coefficients, quadratic_forces, second_order
+from kernelmap.problems.mechanics.solver.assembly import Body, deformation, internal_forces
+from kernelmap.problems.mechanics.solver.elements import Mesh
+from kernelmap.problems.mechanics.solver.matrices import body_forces
+from kernelmap.problems.mechanics.solver.solve import solve
 
 NODES = 7
 GRID = rectangle(NODES).with_components(2)
@@ -90,7 +92,7 @@ def solved(d: int, seed: int, amplitude: float) -> Context:
 
 def test_predictions_of_large_loads_are_better_than_the_kernels():
     context, other = solved(20, 0, 0.5), solved(10, 1, 0.5)
-    model = MaterialPosteriorMap(ContextShape.of(context), MediumOptions()).double()
+    model = MaterialPosteriorMap(ContextShape.of(context), NoOptions()).double()
     model.prior.noise.data.fill_(1e-3)
     posterior = model.posterior(context)
     linear = relative_difference(model(context).apply(other.U), other.F)
@@ -105,7 +107,7 @@ def test_predictions_of_large_loads_are_better_than_the_kernels():
 
 def test_bands_grow_for_loads_larger_than_those_seen():
     context = solved(20, 0, 0.15)
-    posterior = MaterialPosteriorMap(ContextShape.of(context), MediumOptions()).double().posterior(context)
+    posterior = MaterialPosteriorMap(ContextShape.of(context), NoOptions()).double().posterior(context)
     for amplitude in (0.15, 0.5, 0.7):
         other = solved(10, 1, amplitude)
         mean, variance = posterior.predict(other.U)
@@ -118,7 +120,7 @@ def test_coefficients_that_small_noisy_loads_leave_open_widen_the_band():
     noise = 0.02 * context.F.square().mean().sqrt() * random(*context.F.shape, seed=5) * context.F.ne(0)
     noisy = Context(context.U, context.F + noise, GRID, GRID)
     mean, variance = (
-        MaterialPosteriorMap(ContextShape.of(context), MediumOptions()).double().posterior(noisy).predict(other.U)
+        MaterialPosteriorMap(ContextShape.of(context), NoOptions()).double().posterior(noisy).predict(other.U)
     )
     inside = (mean - other.F).abs() <= 1.96 * variance.sqrt()
     assert inside[other.F != 0].double().mean() > 0.9
@@ -126,7 +128,7 @@ def test_coefficients_that_small_noisy_loads_leave_open_widen_the_band():
 
 def test_a_batch_responds_as_its_systems_do():
     contexts = [solved(6, seed, 0.5) for seed in (0, 1)]
-    model = MaterialPosteriorMap(ContextShape.of(contexts[0]), MediumOptions()).double()
+    model = MaterialPosteriorMap(ContextShape.of(contexts[0]), NoOptions()).double()
     batch = Context(torch.stack([c.U for c in contexts]), torch.stack([c.F for c in contexts]), GRID, GRID)
     U = contexts[0].U[:, :2]
     together = model.posterior(batch).respond(U)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from kernelmap import grids
-from kernelmap.errors import InputError
-from kernelmap.systems import SystemSet, random_draws, strided_draws
+from kernelmap.core import grids
+from kernelmap.core.errors import InputError
+from kernelmap.core.systems import SystemSet, random_draws, strided_draws
 
 
 def systems(shared: bool = True, pairs: int = 12, seed: int = 0) -> SystemSet:

@@ -1,7 +1,6 @@
 """Training: repeatable, resumable to the bit, the same on two processes, and better than it started."""
 
 import json
-import math
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,13 +10,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from kernelmap import grids
-from kernelmap.errors import InputError
-from kernelmap.files import read_tensors, write_tensors
-from kernelmap.maps import MapOptions, PosteriorOptions
-from kernelmap.maps.mixture import THETA
-from kernelmap.model import load_model
-from kernelmap.systems import SystemSet
+from kernelmap.core import grids
+from kernelmap.core.errors import InputError
+from kernelmap.core.files import read_tensors, write_tensors
+from kernelmap.core.systems import SystemSet
+from kernelmap.io.models import load_model
+from kernelmap.maps import NAOOptions
 from kernelmap.training.batches import Contexts
 from kernelmap.training.loop import train
 from kernelmap.training.muon import Muon, orthogonalised
@@ -38,7 +36,7 @@ def systems(count: int = 4, pairs: int = 60, N: int = 20, shared: bool = True) -
 
 
 def run(out: Path, recipe: Recipe = RECIPE, data: SystemSet | None = None, resume: bool = False):
-    return train("nao", MapOptions(dk=3), data or systems(), 6, recipe, out, about={}, resume=resume)
+    return train("nao", NAOOptions(dk=3), data or systems(), 6, recipe, out, about={}, resume=resume)
 
 
 def weights(out: Path) -> dict[str, torch.Tensor]:
@@ -79,23 +77,24 @@ def test_training_never_reads_the_true_kernels(tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-import kernelmap.files
+import kernelmap.core.files.tensors
 from test_training import RECIPE, run
 
-calls, write = 0, kernelmap.files.save_file
+calls, write = 0, kernelmap.core.files.tensors.save_file
 
 def write_half_and_die(tensors, path, metadata=None):
     global calls
     write(tensors, path, metadata)
-    # Every epoch writes weights, if they are the best so far, and the state: the third state dies half way.
-    if metadata is not None:
-        calls += 1
-    if calls == 3:
+    # A state is written before the first epoch and after every one: that of the third epoch dies half way.
+    if "progress" not in metadata:
+        return
+    calls += 1
+    if calls == 4:
         data = Path(path).read_bytes()
         Path(path).write_bytes(data[: len(data) // 2])
         os.kill(os.getpid(), signal.SIGKILL)
 
-kernelmap.files.save_file = write_half_and_die
+kernelmap.core.files.tensors.save_file = write_half_and_die
 run(Path(sys.argv[1]))
 """
 
@@ -123,7 +122,7 @@ def test_two_processes_give_the_curve_of_one(tmp_path):
         out = tmp_path / str(devices)
         command = [sys.executable, "-m", "kernelmap.cli.main", "train", "radial", "--dx", "0.1", "--d", "20"]
         options = ["--setting", "sine", "--epochs", "3", "--every", "1", "--precision", "float64", "--batch", "7"]
-        machine = ["--devices", str(devices), "--accelerator", "cpu", "--out", str(out)]
+        machine = ["--devices", str(devices), "--device", "cpu", "--out", str(out)]
         subprocess.run([*command, *options, *machine], check=True, capture_output=True, timeout=300)
         curves.append(torch.tensor([[line["loss"], line["validation"]] for line in log(out)], dtype=torch.float64))
     assert curves[0].shape == (3, 2)
@@ -152,23 +151,6 @@ def test_a_state_of_another_version_says_so(tmp_path):
     write_tensors(tmp_path / "state.safetensors", tensors, metadata)
     with pytest.raises(InputError, match="written by another version"):
         run(tmp_path, resume=True)
-
-
-def test_the_posterior_map_goes_on_with_the_spread_of_jumps_it_has_learned(tmp_path):
-    data, recipe = systems(pairs=200), replace(RECIPE, epochs=3, random_draws=True, optimizer="adam")
-    small = PosteriorOptions(wide=6, near=4, free=3, components=2)
-    for name, stops in (("whole", (3,)), ("parts", (1, 3))):
-        for stop in stops:
-            schedule = replace(recipe, epochs=stop, schedule="constant")
-            if stop != stops[0]:
-                tensors, metadata = read_tensors(tmp_path / name / "state.safetensors")
-                metadata["run"] = metadata["run"].replace('"epochs": 1', '"epochs": 3')
-                write_tensors(tmp_path / name / "state.safetensors", tensors, metadata)
-            train("posterior", small, data, 20, schedule, tmp_path / name, about={}, resume=stop != stops[0])
-    states = [read_tensors(tmp_path / name / "state.safetensors")[0] for name in ("whole", "parts")]
-    assert same(*states)
-    assert states[0]["model.log_spread"] != 0.5 * math.log(THETA)
-    assert not any("spread" in name for name in weights(tmp_path / "whole"))
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -203,7 +185,7 @@ def test_whole_systems_are_kept_for_validation():
 def test_a_tile_is_dealt_out_whole():
     contexts = Contexts(systems(), 6, RECIPE, None)
     for tile in contexts.epoch(0):
-        parts = [tile.share(rank, 3) for rank in range(3)]
+        parts = [tile.shard(rank, 3) for rank in range(3)]
         assert sum(part.size for part in parts) == tile.size
         assert sorted(int(s) for part in parts for s in part.systems) == sorted(tile.systems.tolist())
 
@@ -211,16 +193,6 @@ def test_a_tile_is_dealt_out_whole():
 def test_too_few_pairs_for_validation():
     with pytest.raises(InputError, match="too few to keep one"):
         Contexts(systems(), 40, RECIPE, None)
-
-
-def test_preconditioning_trains_the_same_family_and_saves_plain_weights(tmp_path):
-    run(tmp_path, replace(RECIPE, precondition=True, epochs=20, lr=1e-2))
-    model, _ = load_model(tmp_path)
-    assert not any("parametrizations" in name for name in weights(tmp_path))
-    contexts = Contexts(systems(), 6, RECIPE, None)
-    batch = systems().batch(contexts.validation, torch.arange(4))
-    error = (model(batch).apply(batch.U) - batch.F).norm() / batch.F.norm()
-    assert float(error.detach()) == pytest.approx(min(line["validation"] for line in log(tmp_path)), rel=0.3)
 
 
 @pytest.mark.parametrize("shape", [(8, 30), (30, 8), (12, 12)])

@@ -7,46 +7,45 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from kernelmap.benchmarks.attention import bench_attention
-from kernelmap.benchmarks.darcy import bench_darcy
-from kernelmap.benchmarks.discover import bench_discover
-from kernelmap.benchmarks.mechanics import bench_mechanics
 from kernelmap.cli.options import JsonFile
-from kernelmap.errors import InputError
-from kernelmap.files import write_json
-from kernelmap.plots import plot_discover_benchmark
-from kernelmap.provenance import provenance
+from kernelmap.core.errors import InputError
+from kernelmap.core.files import write_json
+from kernelmap.core.provenance import provenance
+from kernelmap.paper.benchmarks import BENCHMARKS
+from kernelmap.paper.benchmarks.own_use import bench_own_use
+from kernelmap.paper.benchmarks.plot import plot_discover_benchmark
 
-BENCHMARKS = {
-    "attention": bench_attention,
-    "darcy": bench_darcy,
-    "discover": bench_discover,
-    "mechanics": bench_mechanics,
-}
+
+def run(words: list[str]) -> None:
+    tyro.cli(bench, prog="kernelmap bench", args=words)
 
 
 def bench(
-    what: Annotated[Literal["attention", "darcy", "discover", "mechanics"], tyro.conf.Positional],
+    what: Annotated[Literal[(*BENCHMARKS, "own-use")], tyro.conf.Positional],  # pyright: ignore
     json: JsonFile = None,
     plot: Path | None = None,
     repeats: int = 7,
+    model: str = "kernel1d",
 ) -> None:
-    """Measure speed, as ratios in one run.
+    """Measure speed, as ratios in one run, or errors on systems unlike those of training.
 
     Args:
         what: attention: a training step of NAO against the textbook evaluation of the same formulas, and against N.
             darcy: the same on n x n points, where W(x, z) is a matrix: its networks, and its low-rank form.
-            discover: the posterior map against DARTR as published and against the bare algebra it needs.
+            discover: the time of a discovery, beside DARTR as published, and its growth.
             mechanics: the solver of specimens against full Newton on the paper's mesh.
+            own-use: errors, coverage and diagnostics on 864 contexts with other kernels and inputs than in training.
+            order-free: the order-free NAO and its exact limit against NAO, and against N and d.
         json: write the figures to this file.
         plot: of `discover`: draw time and memory against N and d to this file.
         repeats: runs of each case; the fastest counts.
+        model: of `own-use`: a shipped model's name or a model's directory.
     """
     if plot is not None and what != "discover":
         raise InputError("only `bench discover` draws a plot; leave --plot out.")
     if repeats < 1:
         raise InputError(f"--repeats must be at least 1, got {repeats}.")
-    results = BENCHMARKS[what](repeats)
+    results = bench_own_use(model) if what == "own-use" else BENCHMARKS[what](repeats)
     if json is not None:
         write_json(json, results | provenance())
     if plot is not None:

@@ -8,7 +8,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kernelmap.reading import read_measurements
+from kernelmap.core.terminal import shown
+from kernelmap.io import read_measurements
+
+
+def run(words: list[str]) -> None:
+    tyro.cli(check, prog="kernelmap check", args=words)
 
 
 def check(file: Annotated[Path, tyro.conf.Positional]) -> None:
@@ -17,7 +22,7 @@ def check(file: Annotated[Path, tyro.conf.Positional]) -> None:
     Args:
         file: HDF5 (.h5), NPZ (.npz) or MAT (.mat), in a layout of docs/your-data.md.
     """
-    table = Table(title=Text(file.name), show_header=False)
+    table = Table(title=Text(shown(file.name)), show_header=False)
     for what, found in read_measurements(file).found.items():
-        table.add_row(Text(what), Text(found))
+        table.add_row(Text(what), Text(shown(found)))
     Console().print(table)

@@ -4,20 +4,24 @@ from pathlib import Path
 from typing import Literal
 
 import torch
+import tyro
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from kernelmap.cli.discover import MODEL, print_cautions, results_table
-from kernelmap.context import Context
-from kernelmap.discovery import Discovery, discover
-from kernelmap.metrics import coverage, exploration_measure, kernel_error, operator_error
-from kernelmap.model import load_model
-from kernelmap.plots import plot_discovery
+from kernelmap.cli.discover import MODEL, print_diagnostics, results_table
+from kernelmap.core.metrics import coverage, exploration_measure, kernel_error, operator_error
+from kernelmap.core.provenance import provenance
+from kernelmap.core.systems import SystemSet, strided_draws
+from kernelmap.discovery.discover import Discovery, discover
+from kernelmap.io.models import load_model
 from kernelmap.problems.radial import radial
-from kernelmap.provenance import provenance
 from kernelmap.report import write_report
-from kernelmap.systems import SystemSet, strided_draws
+from kernelmap.report.demo import plot_discovery
+
+
+def run(words: list[str]) -> None:
+    tyro.cli(demo, prog="kernelmap demo", args=words)
 
 
 def demo(
@@ -40,21 +44,20 @@ def demo(
     measured = systems.with_noise(noise, seed=0)
     draw = strided_draws(systems.pairs, pairs)[0]
     console.print(
-        f"The model [bold]{MODEL}[/] was trained on {about['setting']} systems. It now sees {pairs} of the "
-        f"{systems.pairs} pairs of the system [bold]{system}[/], which it has never seen, with {noise:.0%} noise."
+        f"The model [bold]{MODEL}[/] was trained on systems of the problem {about['problem']}. It now sees {pairs} of "
+        f"the {systems.pairs} pairs of the system [bold]{system}[/], which it has never seen, with {noise:.0%} noise."
     )
-    context = measured.batch(draw[None], torch.tensor([0]))
-    context = Context(context.U[0, 0], context.F[0, 0], context.y, context.x)
+    context = measured.batch(draw[None], torch.tensor([0]))[0, 0]
     discovery = discover(model, context, {"model": MODEL, "system": system, **provenance()})
     console.print(results_table(discovery))
-    print_cautions(discovery)
+    print_diagnostics(discovery)
     rest = torch.ones(systems.pairs, dtype=torch.bool).index_fill(0, draw, False).nonzero()[:, 0]
     mean, std = discovery.predict(systems.u[0, rest].T)
     assert systems.kernels is not None
     console.print(_against_truth(discovery, systems, float(operator_error(mean, systems.f[0, rest].T, systems.x))))
     write_report(discovery, out / "report.html", truth=systems.kernels[0])
     plot_discovery(out / "discovery.png", discovery, systems, rest, mean, std)
-    discovery.kernel.export(out / "kernel.csv")
+    discovery.kernel.export(out / "kernel.csv", discovery.std)
     console.print(f"In {escape(str(out))}: report.html, discovery.png (the figure) and kernel.csv.")
 
 

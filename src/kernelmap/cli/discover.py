@@ -1,88 +1,93 @@
 """`kernelmap discover`: the hidden kernel of a user's system, with error bar and report."""
 
-import hashlib
+from math import isnan
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 from rich.console import Console
-from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
 from kernelmap.cli.options import JsonFile
+from kernelmap.core.errors import InputError
+from kernelmap.core.terminal import say
 from kernelmap.discovery import Discovery
-from kernelmap.discovery import discover as run
-from kernelmap.files import write_json
-from kernelmap.model import find_model, load_model
-from kernelmap.provenance import provenance
-from kernelmap.reading import read_measurements
-from kernelmap.report import plot, write_report
+from kernelmap.report import discover_file, discover_files
+from kernelmap.report.many import SUMMARY
 
-MODEL = "radial"
+MODEL = "kernel1d"
+
+
+def run(words: list[str]) -> None:
+    tyro.cli(discover, prog="kernelmap discover", args=words)
 
 
 def discover(
-    file: Annotated[Path, tyro.conf.Positional],
+    files: Annotated[tuple[Path, ...], tyro.conf.Positional],
     model: str = MODEL,
     out: Path = Path("kernelmap-discovery"),
     json: JsonFile = None,
+    jobs: int = 1,
+    device: str | None = None,
 ) -> None:
     """Discover the hidden kernel behind measured pairs (u, f), with a 95 % band, a check and a report.
 
     Args:
-        file: the measurements: HDF5, NPZ or MAT, laid out as docs/your-data.md says.
+        files: the measurements: HDF5, NPZ or MAT, laid out as docs/your-data.md says. Several files get a directory
+            each in --out, and a table summary.csv; a run that was killed goes on where it was.
         model: a shipped model's name or a model's directory.
         out: directory for the report, the kernel and the figure.
         json: write kernel, band and all numbers to this file.
+        jobs: processes for several files; -1 for one per core.
+        device: cpu, cuda, cuda:1, ...; the CPU by default.
     """
-    loaded, _ = load_model(model)
-    measurements = read_measurements(file)
-    hashes = {"model_sha256": _sha256(find_model(model) / "weights.safetensors"), "data_sha256": _sha256(file)}
-    discovery = run(loaded, measurements.context, {"model": model, "data": file.name, **hashes, **provenance()})
-    write_results(discovery, out, json)
+    if not files:
+        raise InputError("give one file of measurements or more: kernelmap discover FILE ...")
+    first, *others = files
+    if others:
+        return discover_many(files, model, out, json, jobs, device)
+    discovery = discover_file(first, model, out, json, device)
+    if "radius" in (about := discovery.about):
+        say(f"No radius given: {about['radius']:.4g} has the largest evidence of {about['radii']}.")
     Console().print(results_table(discovery))
-    print_cautions(discovery)
-    Console().print(f"Report in {escape(str(out / 'report.html'))}, kernel in {escape(str(out / 'discovery.h5'))}.")
+    print_diagnostics(discovery)
+    say(f"Report in {out / 'report.html'}, kernel in {out / 'discovery.h5'}.")
 
 
-def write_results(discovery: Discovery, out: Path, json: Path | None) -> None:
-    """The report, the kernel with its band, the figure and, if wanted, the numbers."""
-    write_report(discovery, out / "report.html")
-    discovery.save(out / "discovery.h5")
-    plot(discovery, out / "kernel.png")
+def discover_many(
+    files: tuple[Path, ...], model: str, out: Path, json: Path | None, jobs: int, device: str | None
+) -> None:
     if json is not None:
-        write_json(json, as_json(discovery))
-
-
-def as_json(discovery: Discovery) -> dict[str, Any]:
-    kernel, std = discovery.kernel.values, discovery.std
-    arrays: dict[str, Any] = {"y": discovery.kernel.y.points.tolist(), "kernel": kernel.tolist(), "std": std.tolist()}
-    arrays["classical"] = discovery.classical.kernel.values.tolist()
-    if (hidden := discovery.hidden) is not None:
-        field = {name: getattr(hidden, name).tolist() for name in ("points", "values", "std")}
-        arrays["hidden"] = {"name": hidden.name, **hidden.constants, **field}
-    return discovery.summary() | {"cautions": [vars(c) for c in discovery.cautions]} | arrays | discovery.about
+        raise InputError("--json is for one file; the numbers of several are in summary.csv and each discovery.h5.")
+    rows = discover_files(files, model, out, jobs, device)
+    failed = [row["problem"] for row in rows if row["problem"]]
+    say(f"{len(rows) - len(failed)} of {len(rows)} kernels found; table in {out / SUMMARY}.")
+    if failed:
+        raise InputError("\n".join(failed))
 
 
 def results_table(discovery: Discovery) -> Table:
-    def percent(value: float | None) -> str:
-        return "-" if value is None else f"{value:.2%}"
+    def percent(value: float) -> str:
+        return "not measured" if isnan(value) else f"{value:.2%}"
 
     table = Table(title="Discovered kernel", show_header=False)
     table.add_row("pairs", str(discovery.context.d))
-    table.add_row("noise found on f", percent(discovery.noise))
-    table.add_row("error on pairs kept back", percent(discovery.heldout_error))
-    table.add_row("of them inside their 95 % band", percent(discovery.heldout_coverage))
-    table.add_row("classical estimate's error on them", percent(discovery.classical_error))
-    table.add_row("directions of K told by the data", str(discovery.identifiability.determined))
+    table.add_row("noise found on f" if discovery.has_band else "not explained of f", percent(discovery.noise))
+    if discovery.has_band:
+        table.add_row("expected error of the kernel", percent(discovery.identifiability.expected_error))
+    if (check := discovery.check) is not None:
+        table.add_row("error on pairs kept back", percent(check.error))
+        table.add_row("of them inside their 95 % interval", percent(check.coverage))
+        table.add_row("classical estimate's error on them", percent(check.classical_error))
+    if (informed := discovery.identifiability.informed_directions) is not None:
+        table.add_row("directions of K determined by the data", str(informed))
+    worst = [f"{discovery.context.name(r.pair)}: {r.size:+.1f}" for r in discovery.residuals[:3]]
+    if worst:
+        table.add_row("largest residuals, in standard deviations", "\n".join(worst))
     return table
 
 
-def print_cautions(discovery: Discovery) -> None:
-    for caution in discovery.cautions:
-        Console().print(Panel(f"{caution.cause} {caution.remedy}", title=caution.seen, border_style="yellow"))
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def print_diagnostics(discovery: Discovery) -> None:
+    for diagnostic in discovery.diagnostics:
+        Console().print(Panel(f"{diagnostic.cause} {diagnostic.remedy}", title=diagnostic.seen, border_style="yellow"))

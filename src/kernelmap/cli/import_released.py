@@ -4,13 +4,16 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich import print
-from rich.markup import escape
 
-from kernelmap.model import save_model
+from kernelmap.core.provenance import provenance
+from kernelmap.core.terminal import encodable, say
+from kernelmap.io.models import save_model
+from kernelmap.paper.released import import_released as load
 from kernelmap.problems.radial import Setting, radial
-from kernelmap.provenance import provenance
-from kernelmap.released import import_released as load
+
+
+def run(words: list[str]) -> None:
+    tyro.cli(import_released, prog="kernelmap import-released", args=words)
 
 
 def import_released(ckpt: Annotated[Path, tyro.conf.Positional], setting: Setting, out: Path) -> None:
@@ -27,7 +30,7 @@ def import_released(ckpt: Annotated[Path, tyro.conf.Positional], setting: Settin
         "setting": setting,
         "variant": "released",
         "dx": 0.0125,
-        "source": ckpt.name,
+        "source": encodable(ckpt.name),
     }
     save_model(out, model, about | provenance())
-    print(f"NAO with d = {model.shape.d}, dk = {model.options.dk} in {escape(str(out))}")
+    say(f"NAO with d = {model.shape.d}, dk = {model.options.dk} in {out}")

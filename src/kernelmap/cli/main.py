@@ -1,50 +1,152 @@
-"""The `kernelmap` command."""
+"""The `kernelmap` command. A command's module is imported when it is called: help must not wait for torch."""
 
+import os
+import signal
 import sys
-
-import tyro
-from rich.markup import escape
-
-from kernelmap.cli.bench import bench
-from kernelmap.cli.check import check
-from kernelmap.cli.demo import demo
-from kernelmap.cli.discover import discover
-from kernelmap.cli.evaluate import evaluate
-from kernelmap.cli.generate import generate
-from kernelmap.cli.import_released import import_released
-from kernelmap.cli.models import models
-from kernelmap.cli.reproduce import reproduce
-from kernelmap.cli.train import train
-from kernelmap.errors import InputError
-from kernelmap.progress import console
+from importlib import import_module
+from io import TextIOWrapper
+from types import FrameType
 
 COMMANDS = {
-    "demo": demo,
-    "check": check,
-    "discover": discover,
-    "generate": generate,
-    "train": train,
-    "evaluate": evaluate,
-    "reproduce": reproduce,
-    "import-released": import_released,
-    "bench": bench,
-    "models": models,
+    "demo": "the main job, on shipped weights",
+    "check": "what is in a file of measurements, or what is wrong with it",
+    "discover": "the hidden kernel behind measured pairs, with error bar and report",
+    "predict": "responses to new inputs, with error bar, from a saved discovery",
+    "models": "what is shipped, with size, data and known errors",
+    "generate": "a problem's data sets, with true kernels",
+    "train": "a kernel map on a problem's systems",
+    "evaluate": "errors of a model on systems it has never seen",
+    "calibrate": "whether a model's intervals cover what they say, on systems of a simulated world",
+    "reproduce": "the paper's tables and figures, its values beside ours",
+    "import-released": "the authors' checkpoints, as models",
+    "bench": "speed, as ratios in one run, and errors on systems unlike those of training",
 }
+
+EXTRAS = {"mlxtend": "mechanics"}
+"""Packages that are not always installed, and the extra that brings each."""
+
+MAX_MEMORY = "--max-memory"
+INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run a command; a mistake in its input ends with one clear sentence and exit code 2."""
+    """Run a command; a mistake in its input ends with one clear sentence and exit code 2, Ctrl-C with code 130."""
+    words = sys.argv[1:]
+    before = signal.signal(signal.SIGINT, _leave) if _is_main_thread() else None
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
-        tyro.extras.subcommand_cli_from_dict(
-            COMMANDS,
-            prog="kernelmap",
-            description="From a few measured pairs (u, f) of a system to its hidden kernel.",
-        )
-    except InputError as error:
-        console.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
-        sys.exit(2)
+        if not words or words[0] in ("--help", "-h"):
+            return show_help()
+        sys.exit(run(words))
     except KeyboardInterrupt:
-        sys.exit(130)
+        _leave()
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
+
+
+def show_help() -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name, purpose in COMMANDS.items():
+        table.add_row(f"  kernelmap {name}", purpose)
+    console = Console()
+    console.print("usage: kernelmap COMMAND ...", markup=False)
+    console.print("\nFrom a few measured pairs (u, f) of a system to its hidden kernel.\n")
+    console.print(table)
+    console.print(
+        "\n`kernelmap COMMAND --help` lists its options. Any command takes --max-memory GIGABYTES: how much of"
+    )
+    console.print("a file may be read; by default a quarter of the free memory, and at most 20 times the file's size.")
+
+
+def run(words: list[str]) -> int:
+    """The exit code of a command."""
+    name = words[0]
+    if name not in COMMANDS:
+        return fail(f"there is no command {name!r}; there are {', '.join(COMMANDS)}.")
+    try:
+        from kernelmap.core.errors import InputError
+        from kernelmap.core.files.processes import end_with_named_parent
+
+        end_with_named_parent()
+        command = import_module(f"kernelmap.cli.{name.replace('-', '_')}")
+    except ModuleNotFoundError as error:
+        return missing(error)
+    if _is_main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        command.run(_limited(words[1:]))
+    except InputError as error:
+        return fail(str(error))
+    except ModuleNotFoundError as error:
+        return missing(error)
+    except MemoryError:
+        return fail("there is not enough memory for this. Give fewer or smaller data, or free memory.")
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):  # the reader of our output has gone, as after `| head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+        where = f"{error.filename}: " if error.filename else ""
+        return fail(f"{where}{error.strerror or error}. Nothing was half written; look at the place and try again.")
+    return 0
+
+
+def missing(error: ModuleNotFoundError) -> int:
+    """A package that is not installed, and how to get it."""
+    name = (error.name or "").partition(".")[0]
+    if name in ("", "kernelmap"):
+        raise error
+    return fail(
+        f"this needs the package {name}: pip install '{f'kernelmap[{EXTRAS[name]}]' if name in EXTRAS else name}'."
+    )
+
+
+def fail(sentence: str) -> int:
+    """The sentence on standard error."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from kernelmap.core.terminal import shown
+
+    Console(stderr=True, emoji=False).print(Text("error: ", "bold red") + Text(shown(sentence)), soft_wrap=True)
+    return 2
+
+
+def _limited(words: list[str]) -> list[str]:
+    """Without --max-memory, which is kept for all that reads files, here and in processes that we start."""
+    from kernelmap.cli.options import option
+    from kernelmap.core.files.limits import VARIABLE, parse_gigabytes
+
+    given = option(words, MAX_MEMORY)
+    if given is None:
+        return words
+    parse_gigabytes(given)
+    os.environ[VARIABLE] = given
+    rest = [word for word in words if not word.startswith(f"{MAX_MEMORY}=")]
+    if MAX_MEMORY in rest:
+        place = rest.index(MAX_MEMORY)
+        del rest[place : place + 2]
+    return rest
+
+
+def _is_main_thread() -> bool:
+    import threading
+
+    return threading.current_thread() is threading.main_thread()
+
+
+def _leave(signal_number: int = 0, frame: FrameType | None = None) -> None:
+    """Ctrl-C, also while modules are being imported: one line. A helper leaves the line to its parent."""
+    if "KERNELMAP_HELPER" not in os.environ:
+        os.write(2, b"interrupted\n")
+    if signal_number:
+        os._exit(INTERRUPTED)
+    sys.exit(INTERRUPTED)
 
 
 if __name__ == "__main__":

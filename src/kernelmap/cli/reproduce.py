@@ -1,5 +1,6 @@
 """`kernelmap reproduce`: the paper's tables and figures, made anew."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -8,51 +9,34 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
-from rich import print
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from kernelmap.cli.options import use_threads
-from kernelmap.errors import InputError
-from kernelmap.files import write_json
-from kernelmap.progress import console, progress
-from kernelmap.reproduce.darcy_figures import figure_green, figure_microstructure
-from kernelmap.reproduce.darcy_table import TABLE3
-from kernelmap.reproduce.figures import figure_kernels
-from kernelmap.reproduce.mechanics_figure import figure_stiffness
-from kernelmap.reproduce.mechanics_table import TABLE4
-from kernelmap.reproduce.radial import TABLE1, TABLE2
-from kernelmap.reproduce.resolution import cross_resolution
-from kernelmap.reproduce.rows import PaperTable
-from kernelmap.reproduce.run import make, record_path, records
-from kernelmap.reproduce.tables import HEADINGS, RESOLUTION_HEADINGS, Blocks, cells, resolution_cells
+from kernelmap.core.errors import InputError
+from kernelmap.core.files import write_json
+from kernelmap.core.files.limits import check_count
+from kernelmap.core.files.processes import PARENT
+from kernelmap.core.progress import console, progress
+from kernelmap.core.terminal import say
+from kernelmap.paper.catalogue import CROSS_RESOLUTION, FIGURES, TABLES
+from kernelmap.paper.resolution import cross_resolution
+from kernelmap.paper.tables.rows import PaperTable
+from kernelmap.paper.tables.run import make, record_path, records
+from kernelmap.paper.tables.text import HEADINGS, RESOLUTION_HEADINGS, Blocks, cells, resolution_cells
 
-What = Literal[
-    "table1",
-    "table2",
-    "table3",
-    "table4",
-    "figure-kernels",
-    "figure-green",
-    "figure-microstructure",
-    "figure-stiffness",
-    "cross-resolution",
-]
-FIGURES = {
-    "figure-kernels": figure_kernels,
-    "figure-green": figure_green,
-    "figure-microstructure": figure_microstructure,
-    "figure-stiffness": figure_stiffness,
-}
-TABLES = {"table1": TABLE1, "table2": TABLE2, "table3": TABLE3, "table4": TABLE4}
+What = Literal[(*TABLES, *FIGURES, CROSS_RESOLUTION)]  # pyright: ignore
 
 WIDTH = 150
 """Of the tables, in characters: the paper's figures beside ours do not fit a narrow terminal."""
 
 
+def run(words: list[str]) -> None:
+    tyro.cli(reproduce, prog="kernelmap reproduce", args=words)
+
+
 def reproduce(
-    what: Annotated[What, tyro.conf.Positional],
+    what: Annotated[What, tyro.conf.Positional],  # pyright: ignore
     rows: tuple[str, ...] = (),
     epochs: int | None = None,
     out: Path = Path("reproduction"),
@@ -71,8 +55,9 @@ def reproduce(
         threads: CPU threads of a single job; all by default.
     """
     use_threads(threads)
-    if jobs < 1 or (epochs is not None and epochs < 1):
-        raise InputError(f"jobs and epochs must be at least 1, got {jobs} and {epochs}.")
+    check_count(jobs, "--jobs")
+    if epochs is not None and epochs < 1:
+        raise InputError(f"--epochs must be at least 1, got {epochs}.")
     if what not in TABLES:
         if rows or epochs is not None or jobs > 1:
             raise InputError(f"--rows, --epochs and --jobs belong to tables; make those before {what}.")
@@ -85,31 +70,36 @@ def reproduce(
             console.print(f"making {name}", highlight=False)
             make(names[name], out)
     else:
-        together(what, missing, epochs, out, jobs)
+        # Rows that share a training run are made by one process.
+        shared: dict[str, list[str]] = {}
+        for name in missing:
+            shared.setdefault(names[name].run_name, []).append(name)
+        together(what, list(shared.values()), epochs, out, jobs)
     Console(width=WIDTH).print(rendered(table if epochs is None else table.with_epochs(epochs), out))
 
 
 def figure(what: str, out: Path) -> None:
     """Models that are missing are trained first."""
     if what in FIGURES:
-        print(f"figure in {escape(str(FIGURES[what](out)))}")
+        say(f"figure in {FIGURES[what](out)}")
         return
     made = cross_resolution(out)
     write_json(out / "cross-resolution.json", made)
     Console(width=WIDTH).print(grid(RESOLUTION_HEADINGS, [("", resolution_cells(made))], "Kernel errors in percent"))
 
 
-def together(what: str, names: list[str], epochs: int | None, out: Path, jobs: int) -> None:
-    """Each row by a command of its own, so that its record names the command that makes it."""
+def together(what: str, groups: list[list[str]], epochs: int | None, out: Path, jobs: int) -> None:
+    """Each group of rows by a command of its own, so that their records name the command that makes them."""
 
-    def run(name: str) -> int:
-        command = [sys.executable, "-m", "kernelmap.cli.main", "reproduce", what, "--rows", name, "--out", str(out)]
+    def make_group(names: list[str]) -> int:
+        command = [sys.executable, "-m", "kernelmap.cli.main", "reproduce", what, "--rows", *names, "--out", str(out)]
         command += [] if epochs is None else ["--epochs", str(epochs)]
-        return subprocess.run([*command, "--threads", "1"], stdout=subprocess.DEVNULL).returncode
+        parent = os.environ | {PARENT: str(os.getpid())}
+        return subprocess.run([*command, "--threads", "1"], stdout=subprocess.DEVNULL, env=parent).returncode
 
     with ThreadPoolExecutor(jobs) as pool:
-        codes = list(progress(pool.map(run, names), "Rows", total=len(names)))
-    failed = [name for name, code in zip(names, codes, strict=True) if code]
+        codes = list(progress(pool.map(make_group, groups), "Rows", total=len(groups)))
+    failed = [name for names, code in zip(groups, codes, strict=True) if code for name in names]
     if failed:
         raise InputError(f"these rows could not be made: {', '.join(failed)}; the messages above say why.")
 

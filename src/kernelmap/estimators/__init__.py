@@ -1,5 +1,5 @@
 """Classical estimators of a kernel, from one system's pairs alone."""
 
-from kernelmap.estimators.spectral import Choice, Estimate, dartr, tikhonov
+from kernelmap.estimators.spectral import Estimate, dartr, tikhonov
 
-__all__ = ["Choice", "Estimate", "dartr", "tikhonov"]
+__all__ = ["Estimate", "dartr", "tikhonov"]

@@ -1,4 +1,4 @@
-"""Choosing the regularisation parameter: generalised cross-validation and the L-curve."""
+"""Choosing the regularisation parameter by generalised cross-validation."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 STEPS = 200
 
-CAUTION = 1.4
+FREEDOM_COST = 1.4
 """What a degree of freedom counts in cross-validation. Counted once, some contexts of exact data are interpolated, with
 errors of the kernel of thousands of percent; 1.4 is the usual remedy (Kim and Gu, 2004)."""
 
@@ -19,7 +19,7 @@ class Spectrum:
     """A filtered least-squares problem in the basis of its singular vectors.
 
     `data` are F's coefficients, `outside` the squared norm of the part of F that no kernel can explain, `values` the
-    number of measured values; the penalty is Σ c² / `penalty` over the estimate's coefficients c.
+    number of measured values.
     """
 
     s: Float[Tensor, " R"]
@@ -27,7 +27,6 @@ class Spectrum:
     outside: float
     values: int
     order: int
-    penalty: Float[Tensor, " R"]
 
     def filtered(self, lam: float) -> Float[Tensor, " R"]:
         """φ = s^order / (s^order + λ), between 0 and 1."""
@@ -36,10 +35,6 @@ class Spectrum:
     def residual(self, lam: float) -> float:
         """||F - F_hat||²."""
         return float(((1 - self.filtered(lam)) * self.data).square().sum()) + self.outside
-
-    def norm(self, lam: float) -> float:
-        """The penalty's squared norm of the estimate."""
-        return float((self.filtered(lam) / self.s * self.data).square().div(self.penalty).sum())
 
     def freedom(self, lam: float) -> float:
         """Effective degrees of freedom of the estimate."""
@@ -55,23 +50,10 @@ def gcv(spectrum: Spectrum) -> float:
     """argmin of ||F - F_hat||² / (values - 1.4 degrees of freedom)²: on a grid, then refined."""
 
     def score(log_lam: float) -> float:
-        free = spectrum.values - CAUTION * spectrum.freedom(10**log_lam)
+        free = spectrum.values - FREEDOM_COST * spectrum.freedom(10**log_lam)
         return spectrum.residual(10**log_lam) / free**2 if free > 0 else 1e300
 
     grid = np.linspace(*spectrum.log_range(), STEPS)
     best = int(np.argmin([score(t) for t in grid]))
     bounds = grid[max(best - 1, 0)], grid[min(best + 1, STEPS - 1)]
     return float(10 ** minimize_scalar(score, bounds=bounds, method="bounded").x)  # pyright: ignore
-
-
-def l_curve(spectrum: Spectrum) -> float:
-    """The corner, of largest curvature, of log residual against log norm.
-
-    On data without noise the curve may have no corner, or a spurious one: prefer `gcv` there.
-    """
-    grid = np.linspace(*spectrum.log_range(), STEPS)
-    x = np.log([spectrum.residual(10**t) + 1e-300 for t in grid])
-    y = np.log([spectrum.norm(10**t) + 1e-300 for t in grid])
-    dx, dy = np.gradient(x, grid), np.gradient(y, grid)
-    curvature = (dx * np.gradient(dy, grid) - dy * np.gradient(dx, grid)) / (dx**2 + dy**2 + 1e-12) ** 1.5
-    return float(10 ** grid[int(np.argmax(curvature[1:-1])) + 1])

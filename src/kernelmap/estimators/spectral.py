@@ -16,17 +16,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kernelmap.context import Context
-from kernelmap.errors import InputError
-from kernelmap.estimators.choice import Spectrum, gcv, l_curve
-from kernelmap.kernel import Kernel
-from kernelmap.metrics import exploration_measure
+from kernelmap.core.context import Context
+from kernelmap.core.errors import InputError
+from kernelmap.core.kernel import Kernel
+from kernelmap.core.metrics import exploration_measure
+from kernelmap.estimators.choice import Spectrum, gcv
 
 Metric = Literal["rho", "l2"]
-Choice = Literal["gcv", "l-curve"]
 
 RHO_FLOOR = 1e-8
-"""Where ρ is smaller than this share of its largest value the pairs say nothing: the metric must not blow up there."""
+"""Where ρ is below this fraction of its largest value the pairs say nothing: the metric must not blow up there."""
 
 
 @dataclass(frozen=True)
@@ -37,17 +36,17 @@ class Estimate:
     regularisation: float
 
 
-def tikhonov(context: Context, metric: Metric = "rho", choice: Choice = "gcv") -> Estimate:
+def tikhonov(context: Context, metric: Metric = "rho") -> Estimate:
     """min ||K diag(w) U - F||² + λ ||K||², the norm in L²(ρ) or in plain L²."""
-    return _filtered(context, metric, choice, order=2)
+    return _filtered(context, metric, order=2)
 
 
-def dartr(context: Context, choice: Choice = "gcv") -> Estimate:
+def dartr(context: Context) -> Estimate:
     """Data-adaptive RKHS Tikhonov regularisation: the penalty looks only where the data can."""
-    return _filtered(context, "rho", choice, order=4)
+    return _filtered(context, "rho", order=4)
 
 
-def _filtered(context: Context, metric: Metric, choice: Choice, order: int) -> Estimate:
+def _filtered(context: Context, metric: Metric, order: int) -> Estimate:
     if context.batch_shape:
         raise InputError(f"a classical estimate takes one system, got a batch of shape {tuple(context.batch_shape)}.")
     context = context.to(torch.float64)
@@ -56,12 +55,15 @@ def _filtered(context: Context, metric: Metric, choice: Choice, order: int) -> E
     Q, s, Pt = torch.linalg.svd(weighted, full_matrices=False)
     kept = s > s[0] * max(weighted.shape) * torch.finfo(s.dtype).eps
     Q, s, Pt = Q[:, kept], s[kept], Pt[kept]
-    data = context.F @ Pt.mT
-    outside = float((context.F - data @ Pt).square().sum())
-    spectrum = Spectrum(s, data, outside, context.F.numel(), order, penalty=s ** (order - 2))
-    lam = {"gcv": gcv, "l-curve": l_curve}[choice](spectrum)
-    values = (data * spectrum.filtered(lam) / s) @ Q.mT / D.sqrt()
-    return Estimate(Kernel(values, context.y, context.x), lam)
+    # In units of the largest values: fourth powers of 1e150 are no numbers.
+    unit, size = s[0], context.F.abs().max().clamp(min=torch.finfo(s.dtype).tiny)
+    F = context.F / size
+    data = F @ Pt.mT
+    outside = float((F - data @ Pt).square().sum())
+    spectrum = Spectrum(s / unit, data, outside, F.numel(), order)
+    lam = gcv(spectrum)
+    values = (size / unit) * ((data * spectrum.filtered(lam) / spectrum.s) @ Q.mT / D.sqrt())
+    return Estimate(Kernel(values, context.y, context.x), float(lam * unit**order))
 
 
 def metric_weights(context: Context, metric: Metric) -> Float[Tensor, " N"]:

@@ -1,57 +1,46 @@
-"""What all kernel maps share: options, the standardisation of tokens, and the checks at the door."""
+"""What all kernel maps share: the standardisation of tokens, and the checks at the door."""
 
+from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from kernelmap.context import Context
-from kernelmap.errors import InputError
-from kernelmap.grids import Grid
-from kernelmap.kernel import Kernel
-from kernelmap.maps.domain import ContextShape
-
-Normaliser = Literal["continuous", "functions", "tokens", "array"]
+from kernelmap.core.context import Context
+from kernelmap.core.domain import ContextShape
+from kernelmap.core.errors import InputError
+from kernelmap.core.grids import Grid
+from kernelmap.core.kernel import Kernel
+from kernelmap.core.systems import SystemSet
+from kernelmap.maps.loss import ContextLoss
+from kernelmap.maps.loss import Loss as LossModule
 
 
 @dataclass(frozen=True)
-class MapOptions:
-    """Size and form of a map.
-
-    Attributes:
-        dk: width of queries and keys per head (AFNO and Autoencoder: scales their channels).
-        layers: attention layers, of which the last gives the kernel.
-        heads: attention heads, each with its own normaliser and its own part of the kernel.
-        normaliser: `continuous` (functions of position), `functions` (LayerNorm over the whole array, with functions of
-            position for every pair), or LayerNorm over `tokens` or the whole `array`; the map's own choice by default.
-        hidden: widths of the hidden layers of NAO's functions of position.
-        rank: terms a(x) b(z) of NAO's functions of two positions, which then cost as much as the grid is long; by
-            default they are networks of (x, z).
-        per_component: a map of its own for every component of the output.
-    """
-
-    dk: int = 10
-    layers: int = 2
-    heads: int = 1
-    normaliser: Normaliser | None = None
-    hidden: tuple[int, int] = (32, 64)
-    rank: int | None = None
-    per_component: bool = False
-
-    def __post_init__(self) -> None:
-        sizes = (self.dk, self.layers, self.heads, *self.hidden, 1 if self.rank is None else self.rank)
-        if min(sizes) < 1:
-            raise InputError(f"dk, layers, heads, hidden widths and rank must be at least 1, got {sizes}.")
+class NoOptions:
+    """A map without sizes to choose."""
 
 
 class KernelMap(nn.Module):
-    """Context -> Kernel. Subclasses write `kernel`, which may rely on a checked context."""
+    """Context -> Kernel. Subclasses write `kernel`, which may rely on a checked context, and join the registry.
 
-    Options: ClassVar[type] = MapOptions
+    Attributes:
+        name: in the registry.
+        Options: a frozen dataclass, whose fields are the options of `kernelmap train`.
+        Loss: what training minimises; None where a map is fitted by `fit` instead.
+        at_any_point: whether the kernel is a function of its output point.
+        any_range: whether it takes grids of any range, not only that of training.
+        tied_to_pairs: whether contexts must have exactly the d pairs of training.
+    """
 
+    name: str = ""
+    Options: ClassVar[type] = NoOptions
+    Loss: ClassVar[type[LossModule] | None] = ContextLoss
     at_any_point: ClassVar[bool] = False
-    """Whether the kernel is a function of its output point."""
+    any_range: ClassVar[bool] = False
+    tied_to_pairs: ClassVar[bool] = True
 
     u_mean: Tensor
     u_std: Tensor
@@ -63,6 +52,16 @@ class KernelMap(nn.Module):
         self.shape, self.options = shape, options
         for name, value in (("u_mean", 0.0), ("u_std", 1.0), ("f_mean", 0.0), ("f_std", 1.0)):
             self.register_buffer(name, torch.tensor(value))
+
+    @classmethod
+    def build(cls, shape: ContextShape, options: Any) -> "KernelMap":
+        """A new map for contexts of this shape."""
+        return cls(shape, options)
+
+    @classmethod
+    def fit(cls, systems: SystemSet | Sequence[Context], d: int, options: Any) -> "KernelMap":
+        """A map without a loss, from the pairs of training systems."""
+        raise InputError(f"the map {cls.name} is trained by its loss.")
 
     def kernel(self, context: Context) -> Kernel:
         raise NotImplementedError
@@ -107,6 +106,15 @@ class KernelMap(nn.Module):
     def unit(self) -> Tensor:
         """From the kernel of standardised tokens in coordinates z to the physical one: σ_f/σ_u dz/dy."""
         return self.f_std / self.u_std * self.shape.y.jacobian
+
+    def on(self, device: str | None) -> "KernelMap":
+        """This map, or a copy of it on another device."""
+        if device is None:
+            return self
+        try:
+            return deepcopy(self).to(device)
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
+            raise InputError(f"the device {device!r} cannot be used: {str(error).splitlines()[0]}") from error
 
     @property
     def parameter_count(self) -> int:

@@ -1,23 +1,25 @@
 """Fields of several components, each by a map of its own."""
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
 
-from kernelmap.context import Context
-from kernelmap.grids import Grid
-from kernelmap.kernel import Kernel
-from kernelmap.maps.base import KernelMap, MapOptions
-from kernelmap.maps.domain import ContextShape
+from kernelmap.core.context import Context
+from kernelmap.core.domain import ContextShape
+from kernelmap.core.grids import Grid
+from kernelmap.core.kernel import Kernel
+from kernelmap.maps.base import KernelMap
 
 
 class Componentwise(KernelMap):
     """K = [K_1; K_2; ...]: one map of a kind for each component of the output, all of which see the whole input."""
 
-    def __init__(self, kind: type[KernelMap], shape: ContextShape, options: MapOptions) -> None:
+    def __init__(self, kind: type[KernelMap], shape: ContextShape, options: Any) -> None:
         super().__init__(shape, options)
+        self.name = kind.name
         self.kind, self.components = kind, shape.x.components
         part = replace(shape, M=shape.M // self.components, x=replace(shape.x, components=1))
         self.parts = nn.ModuleList(kind(part, options) for _ in range(self.components))
@@ -42,7 +44,7 @@ class Componentwise(KernelMap):
     def contexts(self, context: Context) -> list[Context]:
         """What each part sees: all of the input, its own component of the output."""
         x = context.x.with_components(1)
-        return [Context._trusted(context.U, F, context.y, x) for F in context.F.chunk(self.components, dim=-2)]
+        return [Context.unchecked(context.U, F, context.y, x) for F in context.F.chunk(self.components, dim=-2)]
 
     def joined(self, kernels: list[Kernel], x: Grid) -> Kernel:
         lefts = [kernel.left for kernel in kernels if kernel.left is not None]

@@ -8,8 +8,12 @@ from pathlib import Path
 
 import platformdirs
 
-from kernelmap.errors import InputError
-from kernelmap.systems import SystemSet
+from kernelmap.core.errors import InputError
+from kernelmap.core.files import is_file
+from kernelmap.core.systems import SystemSet
+
+FORMAT = 2
+"""Of the files of systems; raised when they, or what their checksum covers, change."""
 
 
 def cache_directory() -> Path:
@@ -19,7 +23,7 @@ def cache_directory() -> Path:
 
 def code_hash(generator: Path) -> str:
     """Twelve digits that change with the code in a directory."""
-    sources = b"".join(source.read_bytes() for source in sorted(generator.glob("*.py")))
+    sources = b"".join(source.read_bytes() for source in sorted(generator.rglob("*.py")))
     return hashlib.sha256(sources).hexdigest()[:12]
 
 
@@ -28,8 +32,8 @@ def cached(name: str, generator: Path, generate: Callable[[], SystemSet]) -> Sys
 
     `generator` is the directory of the code that generates them.
     """
-    path = cache_directory() / f"{generator.name}-{code_hash(generator)}" / name
-    if path.exists():
+    path = cache_directory() / f"{generator.name}-{code_hash(generator)}-{FORMAT}" / name
+    if is_file(path):
         try:
             return SystemSet.load(path)
         except InputError as error:

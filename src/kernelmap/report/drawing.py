@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from kernelmap.core.grids import Grid
 from kernelmap.discovery import Discovery
-from kernelmap.grids import Grid
 
-INK, FAINT, DARKNESS = "#1c2733", "#5b6875", "#e9ebee"
+INK, FAINT, UNOBSERVED_COLOUR = "#1c2733", "#5b6875", "#e9ebee"
 MODEL, BAND, CLASSICAL, OUTSIDE = "#1b5e9e", "#bcd6ee", "#b4560f", "#b3261e"
 STYLE: dict[Any, Any] = {
     "font.size": 9.5,
@@ -73,14 +73,14 @@ def draw_map(axes: Any, y: Grid, values: np.ndarray, **colours: Any) -> Any:
     return axes.tripcolor(*array(y.points).T, values, shading="gouraud", rasterized=True, **colours)
 
 
-def shade_dark(axes: Any, discovery: Discovery) -> None:
+def shade_unobserved(axes: Any, discovery: Discovery) -> None:
     y = discovery.context.y
-    dark = field(y, discovery.identifiability.dark)
-    if y.dim == 2 and dark.any() and not dark.all():
-        axes.tricontourf(*array(y.points).T, dark.astype(float), levels=[0.5, 1.5], colors=[FAINT], alpha=0.4)
-    elif y.dim != 2 and dark.any():
-        look = {"transform": axes.get_xaxis_transform(), "color": DARKNESS, "lw": 0, "zorder": 0}
-        axes.fill_between(position(y), 0, 1, where=dark, label="almost dark", **look)
+    unobserved = field(y, discovery.identifiability.unobserved)
+    if y.dim == 2 and unobserved.any() and not unobserved.all():
+        axes.tricontourf(*array(y.points).T, unobserved.astype(float), levels=[0.5, 1.5], colors=[FAINT], alpha=0.4)
+    elif y.dim != 2 and unobserved.any():
+        look = {"transform": axes.get_xaxis_transform(), "color": UNOBSERVED_COLOUR, "lw": 0, "zorder": 0}
+        axes.fill_between(position(y), 0, 1, where=unobserved, label="unobserved", **look)
 
 
 def position(y: Grid) -> np.ndarray:

@@ -7,16 +7,26 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kernelmap.discovery import Discovery
-from kernelmap.errors import InputError
-from kernelmap.files import atomic_path
-from kernelmap.grids import Grid
-from kernelmap.microstructure import far_mass, microstructure
+from kernelmap.core.context import responding
+from kernelmap.core.errors import InputError
+from kernelmap.core.files import atomic_path
+from kernelmap.core.grids import Grid
+from kernelmap.discovery import Check, Discovery
+from kernelmap.evaluation.microstructure import far_mass, microstructure
 from kernelmap.report import drawing
 from kernelmap.report.drawing import Picture
 
 IN_BAND = 1.96
 MOST_POINTS = 120
+
+WITH_BAND = (
+    "The discovered kernel with its 95 % band, and the classical estimate (DARTR) from the same pairs. "
+    "Where the band is wide, the pairs leave the kernel open."
+)
+WITHOUT_BAND = (
+    "The discovered kernel, and the classical estimate (DARTR) from the same pairs. This map gives a kernel without an "
+    "error bar."
+)
 
 LOCAL = 0.05
 """A kernel with less of its mass than this beyond two mesh steps is local."""
@@ -36,28 +46,29 @@ def answer_pictures(discovery: Discovery, truth: Tensor | None) -> list[Picture]
     with drawing.style():
         kernel = Picture(
             "The kernel",
-            "The discovered kernel with its 95 % band, and the classical estimate (DARTR) from the same pairs. "
-            "Where the band is wide, the pairs leave the kernel open."
+            (WITH_BAND if discovery.has_band else WITHOUT_BAND)
             + ("" if discovery.kernel.x.size == 1 else " Shown are a few of its rows K(x, ·)."),
             drawing.inline_svg(_kernel(discovery, truth), "kernel"),
         )
         pictures = [kernel, *_phases(discovery), *_hidden(discovery)]
-        if discovery.heldout is None:
+        if discovery.check is None:
             return pictures
         caption = (
             "Each bar is the 95 % band of one measurement that was kept back. "
             "Below, the same bars as errors: one that misses the line of zero is drawn red, with a cross."
         )
+        if not bool(discovery.check.std.isfinite().all()):
+            caption = "Measurements that were kept back; below, the errors. They are too few for a band."
         return [
             *pictures,
-            Picture("Predicted and measured", caption, drawing.inline_svg(_prediction(discovery), "prediction")),
+            Picture("Predicted and measured", caption, drawing.inline_svg(_prediction(discovery.check), "prediction")),
         ]
 
 
 def _phases(discovery: Discovery) -> list[Picture]:
     """Of a local kernel on a plane mesh: how strongly each point interacts, and the two phases that shows."""
     kernel = discovery.kernel
-    if kernel.x.dim != 2 or kernel.x.components != 1 or far_mass(kernel) > LOCAL:
+    if not discovery.has_band or kernel.x.dim != 2 or kernel.x.components != 1 or far_mass(kernel) > LOCAL:
         return []
     found = microstructure(kernel, discovery.std)
     figure = drawing.new_figure(drawing.HALF, 3.2)
@@ -102,7 +113,11 @@ def _kernel(discovery: Discovery, truth: Tensor | None) -> Any:
     rows = _shown(discovery)
     mean, band, classical = (
         drawing.field(y, values)[rows]
-        for values in (discovery.kernel.values, IN_BAND * discovery.std, discovery.classical.kernel.values)
+        for values in (
+            discovery.kernel.values,
+            IN_BAND * discovery.std.nan_to_num(0.0),
+            discovery.classical.kernel.values,
+        )
     )
     true = None if truth is None else drawing.field(y, truth)[rows]
     if y.dim == 2:
@@ -113,14 +128,15 @@ def _kernel(discovery: Discovery, truth: Tensor | None) -> Any:
     for i, axes in enumerate(panels):
         low, high = mean[i] - band[i], mean[i] + band[i]
         axes.plot(at, mean[i], color=drawing.MODEL, lw=1.8, zorder=4, label="discovered")
-        axes.fill_between(at, low, high, color=drawing.BAND, lw=0, zorder=1, label="95 % band")
+        if discovery.has_band:
+            axes.fill_between(at, low, high, color=drawing.BAND, lw=0, zorder=1, label="95 % band")
         if true is not None:
             axes.plot(at, true[i], color=drawing.INK, lw=2.6, alpha=0.45, zorder=3, label="truth")
             low, high = np.minimum(low, true[i]), np.maximum(high, true[i])
         axes.plot(
             at, classical[i], color=drawing.CLASSICAL, lw=1.1, ls=(0, (4, 2)), zorder=2, label="classical (DARTR)"
         )
-        drawing.shade_dark(axes, discovery)
+        drawing.shade_unobserved(axes, discovery)
         # A classical estimate may swing far outside; it must not flatten the answer.
         margin = 0.08 * (high.max() - low.min()) or 1.0
         axes.set(ylim=(low.min() - margin, high.max() + margin), xlim=(at[0], at[-1]))
@@ -132,10 +148,10 @@ def _kernel(discovery: Discovery, truth: Tensor | None) -> Any:
 
 def _shown(discovery: Discovery) -> list[int]:
     """Three rows of the kernel, of points that respond at all; in the first component, where that does."""
-    responding = discovery.context.F.ne(0).any(dim=1).nonzero()[:, 0]
-    first = responding[responding < len(discovery.kernel.x.points)]
-    responding = first if len(first) else responding
-    return sorted({int(responding[int((k + 0.5) * len(responding) / 3)]) for k in range(3)})
+    free = responding(discovery.context.F).nonzero()[:, 0]
+    first = free[free < len(discovery.kernel.x.points)]
+    free = first if len(first) else free
+    return sorted({int(free[int((k + 0.5) * len(free) / 3)]) for k in range(3)})
 
 
 def _kernel_maps(
@@ -149,42 +165,46 @@ def _kernel_maps(
     """One line of maps per row K(x_m, ·), x_m marked by a dot; kernels share one scale of colours."""
     y, x = discovery.kernel.y, discovery.kernel.x
     kernels = {"discovered": mean, "classical": classical} | ({} if true is None else {"truth": true})
-    figure = drawing.new_figure(drawing.HALF, 0.9 + drawing.HALF / (len(kernels) + 1) * len(rows))
-    panels = figure.subplots(len(rows), len(kernels) + 1, squeeze=False)
+    columns = len(kernels) + discovery.has_band
+    figure = drawing.new_figure(drawing.HALF, 0.9 + drawing.HALF / columns * len(rows))
+    panels = figure.subplots(len(rows), columns, squeeze=False)
     largest = np.abs(mean).max() or 1.0
     for i, row in enumerate(rows):
         for axes, (name, values) in zip(panels[i], kernels.items(), strict=False):
             coloured = drawing.draw_map(axes, y, values[i], cmap="RdBu_r", vmin=-largest, vmax=largest)
             axes.set_title(name if i == 0 else "", fontsize=9.5)
-        bands = drawing.draw_map(panels[i, -1], y, band[i], cmap="Purples", vmin=0, vmax=band.max() or 1.0)
-        panels[i, -1].set_title("± band" if i == 0 else "", fontsize=9.5)
+        if discovery.has_band:
+            bands = drawing.draw_map(panels[i, -1], y, band[i], cmap="Purples", vmin=0, vmax=band.max() or 1.0)
+            panels[i, -1].set_title("± band" if i == 0 else "", fontsize=9.5)
         if x.dim == 2:
             for axes in panels[i]:
                 axes.plot(*drawing.array(x.points[row % len(x.points)]), "o", mfc="white", mec=drawing.INK, ms=4)
-    bars = [
-        figure.colorbar(coloured, ax=panels[:, :-1], location="bottom", aspect=15 * len(kernels), label="K(x, y)"),
-        figure.colorbar(bands, ax=panels[:, -1], location="bottom", aspect=15, label="1.96 std"),
-    ]
+    look = {"location": "bottom", "aspect": 15 * len(kernels), "label": "K(x, y)"}
+    bars = [figure.colorbar(coloured, ax=panels[:, : len(kernels)], **look)]
+    if discovery.has_band:
+        bars.append(figure.colorbar(bands, ax=panels[:, -1], location="bottom", aspect=15, label="1.96 std"))
     for bar in bars:
         bar.ax.locator_params(nbins=3)
     return figure
 
 
-def _prediction(discovery: Discovery) -> Any:
-    assert discovery.heldout is not None
-    assert discovery.heldout_prediction is not None
-    mean, std = discovery.heldout_prediction
-    measured = drawing.array(discovery.heldout.F).ravel()
+def _prediction(check: Check) -> Any:
+    mean, std = check.mean, check.std
+    measured = drawing.array(check.heldout.F).ravel()
     scale = np.sqrt(np.mean(measured**2)) or 1.0
     some = np.unique(np.linspace(0, len(measured) - 1, MOST_POINTS).round().astype(int))
     measured = measured[some]
     error, band = drawing.array(mean).ravel()[some] - measured, IN_BAND * drawing.array(std).ravel()[some]
-    missed = np.abs(error) > band
+    known = np.isfinite(band).all()
+    missed, band = np.abs(error) > band, band if known else np.zeros_like(band)
     figure = drawing.new_figure(drawing.HALF, 3.2)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
     upper.axline((measured[0], measured[0]), slope=1, color=drawing.FAINT, lw=0.8)
     lower.axhline(0, color=drawing.FAINT, lw=0.8)
-    looks = ((~missed, drawing.MODEL, "o", "in its 95 % band"), (missed, drawing.OUTSIDE, "x", "outside its band"))
+    looks = (
+        (~missed, drawing.MODEL, "o", "in its 95 % band" if known else "kept back"),
+        (missed, drawing.OUTSIDE, "x", "outside its band"),
+    )
     for of, colour, marker, name in looks:
         look = {"fmt": marker, "color": colour, "ecolor": colour, "ms": 3, "elinewidth": 0.8}
         if of.any():

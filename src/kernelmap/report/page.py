@@ -1,14 +1,15 @@
 """The report: one HTML page that needs nothing else."""
 
+from math import isnan
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from torch import Tensor
 
+from kernelmap.core.files import atomic_path
 from kernelmap.discovery import Discovery
-from kernelmap.files import atomic_path
-from kernelmap.report.diagnosis import identifiability_pictures
 from kernelmap.report.figures import answer_pictures
+from kernelmap.report.identifiability import identifiability_pictures
 
 NAMES = {
     "model": "Model",
@@ -37,7 +38,7 @@ def render(discovery: Discovery, truth: Tensor | None = None) -> str:
     return environment.get_template("page.html.jinja").render(
         headline=_headline(discovery),
         key_numbers=_key_numbers(discovery),
-        cautions=discovery.cautions,
+        diagnostics=discovery.diagnostics,
         answer=answer_pictures(discovery, truth),
         identifiability=identifiability_pictures(discovery),
         numbers=_numbers(discovery),
@@ -47,34 +48,50 @@ def render(discovery: Discovery, truth: Tensor | None = None) -> str:
 
 
 def _headline(discovery: Discovery) -> str:
-    found = f"{'A kernel' if discovery.hidden is None else 'A medium'} from {discovery.context.d} pairs"
-    if discovery.heldout_error is None:
-        return f"{found}, too few to keep some back and check it"
-    return f"{found} that predicts unseen ones with {_percent(discovery.heldout_error)} error"
+    expected = discovery.identifiability.expected_error
+    known = f"A kernel, known to about {_percent(expected)}," if expected < 1 else "A kernel, hardly known,"
+    kernel = known if discovery.has_band else "A kernel without error bar"
+    found = f"{kernel if discovery.hidden is None else 'A medium'} from {discovery.context.d} pairs"
+    if discovery.check is None:
+        return f"{found}, {'too few' if discovery.has_band else 'none left'} to keep some back and check it"
+    return f"{found} that predicts unseen ones with {_percent(discovery.check.error)} error"
 
 
 def _key_numbers(discovery: Discovery) -> list[tuple[str, str]]:
-    always = [("pairs used", str(discovery.context.d)), ("estimated noise", _percent(discovery.noise))]
-    if discovery.heldout is None:
+    noise = "estimated noise" if discovery.has_band else "not explained of f"
+    always = [("pairs used", str(discovery.context.d)), (noise, _percent(discovery.noise))]
+    if discovery.has_band:
+        always.append(("expected error of the kernel", _percent(discovery.identifiability.expected_error)))
+    if (check := discovery.check) is None:
         return always
     return [
         *always,
-        ("error on held-out pairs", _percent(discovery.heldout_error)),
-        ("of them inside their 95 % band", _percent(discovery.heldout_coverage)),
+        ("error on held-out pairs", _percent(check.error)),
+        ("of them inside their 95 % interval", _percent(check.coverage)),
     ]
 
 
 def _numbers(discovery: Discovery) -> list[tuple[str, str]]:
-    found = discovery.identifiability
+    found, check = discovery.identifiability, discovery.check
     return [
-        ("Held-out error of the model", _percent(discovery.heldout_error)),
-        ("Held-out error of the classical estimate (DARTR)", _percent(discovery.classical_error)),
-        ("Held-out coverage of the 95 % band", _percent(discovery.heldout_coverage)),
-        ("Estimated noise, share of the root mean square of f", _percent(discovery.noise)),
+        ("Expected error of the kernel, by its own posterior, in L²(ρ)", _percent(found.expected_error)),
+        ("Held-out error of the model", _percent(check and check.error)),
+        ("Held-out error of the classical estimate (DARTR)", _percent(check and check.classical_error)),
+        ("Held-out coverage of the 95 % interval", _percent(check and check.coverage)),
+        (
+            "Estimated noise, relative to the root mean square of f"
+            if discovery.has_band
+            else "Not explained of the pairs used, relative to the root mean square of f",
+            _percent(discovery.noise),
+        ),
         ("Pairs used", str(discovery.context.d)),
-        ("Pairs kept back", str(discovery.heldout.d if discovery.heldout else 0)),
+        ("Pairs kept back", str(check.heldout.d if check else 0)),
         ("Effective rank of the data", f"{found.effective_rank:.1f}"),
-        ("Directions of the kernel that stand out of the noise", str(found.determined)),
+        ("Directions of the kernel that stand out of the noise", _count(found.informed_directions)),
+        *[
+            (f"Standardised residual of {discovery.context.name(residual.pair)}", f"{residual.size:+.1f}")
+            for residual in discovery.residuals
+        ],
         ("Regularisation λ of the classical estimate", f"{discovery.classical.regularisation:.2e}"),
     ]
 
@@ -88,6 +105,10 @@ def _origin(discovery: Discovery) -> list[tuple[str, str]]:
     ]
 
 
+def _count(number: int | None) -> str:
+    return "not measured" if number is None else str(number)
+
+
 def _percent(share: float | None) -> str:
     """Three digits, and no exponent for anything one would say aloud."""
-    return "not measured" if share is None else f"{float(f'{100 * share:.3g}'):g}\N{NO-BREAK SPACE}%"
+    return "not measured" if share is None or isnan(share) else f"{float(f'{100 * share:.3g}'):g}\N{NO-BREAK SPACE}%"

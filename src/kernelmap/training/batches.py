@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from kernelmap.errors import InputError
-from kernelmap.systems import SystemSet, random_draws, strided_draws
+from kernelmap.core.errors import InputError
+from kernelmap.core.systems import SystemSet, random_draws, strided_draws
 from kernelmap.training.recipe import Recipe
 
 
@@ -23,7 +23,7 @@ class Tile(NamedTuple):
     def size(self) -> int:
         return len(self.draws) * len(self.systems)
 
-    def share(self, rank: int, processes: int) -> "Tile":
+    def shard(self, rank: int, processes: int) -> "Tile":
         """One process's part: systems are dealt out, or draws where there are too few systems."""
         if len(self.systems) >= processes:
             return self._replace(systems=self.systems.tensor_split(processes)[rank])
@@ -36,9 +36,10 @@ class Contexts:
     """The training and validation contexts of a system set, for one value of d.
 
     `seen` are the systems trained on, `unseen` those validated on: the same ones, unless the recipe keeps some apart.
+    It may keep inputs apart, too: the last `targets` pairs of a validation draw are then of these.
     """
 
-    def __init__(self, systems: SystemSet, d: int, recipe: Recipe, limit: int | None) -> None:
+    def __init__(self, systems: SystemSet, d: int, recipe: Recipe, limit: int | None, targets: int = 0) -> None:
         self.recipe, self.d, self.pairs = recipe, d, systems.pairs
         draws = strided_draws(systems.pairs, d)
         if limit is not None and limit < len(draws):
@@ -53,6 +54,21 @@ class Contexts:
         self.seen = order[apart:].sort().values
         self.unseen = order[:apart].sort().values if apart else self.seen
         self.validation, self.training = (draws, draws) if apart else self._split(draws)
+        if recipe.validation_inputs:
+            self._keep_inputs(recipe.validation_inputs, targets)
+
+    def _keep_inputs(self, kept: int, targets: int) -> None:
+        """Pairs up to `self.pairs` are for training; validation draws take their targets from the others."""
+        if not 0 < targets <= kept or self.pairs - kept < self.d:
+            raise InputError(
+                f"{self.pairs} pairs, {kept} of them kept for validation, do not give draws of {self.d} for training "
+                f"and {targets} targets for validation. Keep other numbers, or use a smaller d."
+            )
+        self.pairs -= kept
+        generator = _generator(self.recipe.seed, -4)
+        seen = random_draws(self.pairs, self.d - targets, len(self.validation), generator)
+        unseen = self.pairs + random_draws(kept, targets, len(self.validation), generator)
+        self.validation = torch.cat([seen, unseen], dim=1)
 
     def _split(self, draws: Int[Tensor, "n d"]) -> tuple[Int[Tensor, "v d"], Int[Tensor, "t d"]]:
         """Contexts for validation and for training, of the same systems."""

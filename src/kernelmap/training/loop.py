@@ -2,9 +2,10 @@
 
 import json
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
-from math import isnan
+from dataclasses import asdict, dataclass, replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +15,19 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBar
 from torch import nn
 
-from kernelmap.errors import InputError
-from kernelmap.files import atomic_path
-from kernelmap.maps import MAPS, ContextShape, LocalOptions, MapName, MapOptions, PosteriorOptions
-from kernelmap.model import build, save_model
-from kernelmap.progress import console
-from kernelmap.systems import SystemSet
+from kernelmap.core.context import Context
+from kernelmap.core.domain import ContextShape
+from kernelmap.core.errors import InputError
+from kernelmap.core.files import writing
+from kernelmap.core.files.limits import check_count
+from kernelmap.core.progress import console
+from kernelmap.core.systems import SystemSet
+from kernelmap.io.models import save_model
+from kernelmap.maps import MAPS, KernelMap
 from kernelmap.training.batches import Contexts, Tile
-from kernelmap.training.local import LocalObjective
-from kernelmap.training.objective import ContextObjective
-from kernelmap.training.precondition import plain_weights, precondition
-from kernelmap.training.predictive import PredictiveObjective
+from kernelmap.training.claim import claimed, helpers, keep_log
 from kernelmap.training.recipe import Recipe, learning_rate
 from kernelmap.training.state import Progress, load_state, save_state
-
-PREDICTIVE = {"posterior": PredictiveObjective, "local-posterior": LocalObjective}
-"""Maps that are trained to predict pairs they were not shown."""
 
 
 @dataclass(frozen=True)
@@ -39,21 +37,25 @@ class Machine:
     Attributes:
         devices: processes on this machine, one per device.
         nodes: machines; start the same command on each with torchrun.
-        accelerator: auto, cpu, cuda, ...
+        device: auto, cpu, cuda, cuda:1, ...
     """
 
     devices: int = 1
     nodes: int = 1
-    accelerator: str = "auto"
+    device: str = "auto"
 
     def fabric(self, recipe: Recipe) -> Fabric:
-        if min(self.devices, self.nodes) < 1:
-            raise InputError(f"devices and nodes must be at least 1, got {self.devices} and {self.nodes}.")
+        check_count(self.devices, "--devices")
+        if self.nodes < 1:
+            raise InputError(f"--nodes must be at least 1, got {self.nodes}.")
         many = self.devices * self.nodes > 1
+        kind, _, number = self.device.partition(":")
+        if number and many:
+            raise InputError(f"--device {self.device} is one device; give --device {kind} for several.")
         try:
             return Fabric(
-                accelerator=self.accelerator if many or self.accelerator != "auto" else _accelerator(),
-                devices=self.devices,
+                accelerator=kind if many or kind != "auto" else _accelerator(),
+                devices=[int(number)] if number else self.devices,
                 num_nodes=self.nodes,
                 strategy="ddp" if many else "auto",
                 precision="32-true" if recipe.precision == "float32" else "64-true",
@@ -67,60 +69,78 @@ def _accelerator() -> str:
 
 
 def train(
-    name: MapName,
-    options: MapOptions | PosteriorOptions | LocalOptions,
+    name: str,
+    options: Any,
+    systems: SystemSet | Sequence[Context],
+    d: int,
+    recipe: Recipe,
+    out: Path | str,
+    *,
+    about: dict[str, Any] | None = None,
+    draws: int | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    machine: Machine = Machine(),  # noqa: B008
+    device: str | None = None,
+) -> Progress:
+    """Train a map on pairs alone and write the model with the lowest validation loss to `out`.
+
+    `out` also gets the run's state (`state.safetensors`) and its log (`log.jsonl`). What it holds already is refused,
+    unless the run goes on (`resume`) or begins anew (`overwrite`). `device` stands for that of the machine.
+    """
+    machine = machine if device is None else replace(machine, device=device)
+    kind, about, out = MAPS[name], about or {}, Path(out)
+    if kind.Loss is not None and kind.Loss.double_precision and recipe.precision != "float64":
+        raise InputError(f"the {name} map conditions in float64; train it with --precision float64.")
+    if kind.Loss is not None and kind.Loss.single_process and (d < 2 or machine.devices * machine.nodes > 1):
+        raise InputError(f"the {name} map trains on one process, for contexts of at least 2 pairs.")
+    if kind.Loss is not None and not isinstance(systems, SystemSet):
+        raise InputError(f"the {name} map trains on systems of one grid; these have grids of their own.")
+    one_point = isinstance(systems, SystemSet) and systems.x.is_point
+    if recipe.points is not None and (one_point or not kind.at_any_point):
+        why = "there is one output point" if one_point else f"the {name} map is trained at all output points"
+        raise InputError(f"{why}; leave out --points.")
+    with claimed(out, resume, overwrite):
+        if kind.Loss is None or not isinstance(systems, SystemSet):
+            return _fit(kind, options, systems, d, out, about)
+        return _train(kind, options, systems, d, recipe, out, about, draws, resume, machine)
+
+
+def _train(
+    kind: type[KernelMap],
+    options: Any,
     systems: SystemSet,
     d: int,
     recipe: Recipe,
     out: Path,
-    *,
     about: dict[str, Any],
-    draws: int | None = None,
-    resume: bool = False,
-    machine: Machine = Machine(),  # noqa: B008
+    draws: int | None,
+    resume: bool,
+    machine: Machine,
 ) -> Progress:
-    """Train a map on pairs alone and write the model with the lowest validation loss to `out`.
-
-    `out` also gets the run's state (`state.safetensors`) and its log (`log.jsonl`).
-    """
-    if name == "solution-posterior":
-        raise InputError(
-            "a solution posterior map takes the weights of a local-posterior, trained on the pairs reversed."
-        )
-    if name == "material-posterior":
-        raise InputError(
-            "the five numbers of a material-posterior are not trained by gradients; see experiments/mechanics.py prior."
-        )
-    if name in PREDICTIVE and recipe.precision != "float64":
-        raise InputError(f"the {name} map conditions in float64; train it with --precision float64.")
-    if name in PREDICTIVE and (d < 2 or machine.devices * machine.nodes > 1):
-        raise InputError(f"the {name} map trains on one process, for contexts of at least 2 pairs.")
-    if recipe.points is not None and (systems.x.is_point or not MAPS[name].at_any_point):
-        why = "there is one output point" if systems.x.is_point else f"the {name} map is trained at all output points"
-        raise InputError(f"{why}; leave out --points.")
+    assert kind.Loss is not None
     fabric = machine.fabric(recipe)
     if fabric.world_size > 1:
-        fabric.launch()
+        with helpers():
+            fabric.launch()
     systems = systems.to(recipe.dtype)
-    kind = PREDICTIVE.get(name, ContextObjective)
-    contexts = Contexts(systems, kind.pairs(d), recipe, draws)
+    contexts = Contexts(systems, kind.Loss.pairs(d), recipe, draws, kind.Loss.targets)
     torch.manual_seed(recipe.seed)
     shape = ContextShape.of(systems.batch(contexts.training[:1, :d], torch.arange(1)))
-    model = build(name, shape, options).to(recipe.dtype)
+    model = kind.build(shape, options).to(recipe.dtype)
     model.standardise(systems.u, systems.f)
-    if recipe.precondition:
-        precondition(model, systems, contexts.training)
-    objective = kind(model, systems.y.to(fabric.device), systems.x.to(fabric.device), recipe.points)
+    objective = kind.Loss(model, systems.y.to(fabric.device), systems.x.to(fabric.device), recipe.points)
     optimizers = recipe.optimizers(objective)
-    run = {"map": name, "options": asdict(options), "d": d, "recipe": asdict(recipe), "data": systems.about}
+    run = {"map": kind.name, "options": asdict(options), "d": d, "recipe": asdict(recipe), "data": systems.about}
     state_path, log_path = out / "state.safetensors", out / "log.jsonl"
     progress = Progress()
     if resume and state_path.exists():
         progress = load_state(state_path, objective, optimizers, run)
-    elif state_path.exists():
-        raise InputError(f"{out} holds a training run already; go on with --resume, or choose another --out.")
     if fabric.is_global_zero:
-        _keep_log(log_path, progress.epoch)
+        if not progress.epoch:
+            # Before any model: a run killed at its first checkpoint can go on too.
+            save_state(state_path, objective, optimizers, progress, run)
+        keep_log(log_path, progress.epoch)
     module, *optimizers = fabric.setup(objective, *optimizers)
     systems = systems.to(fabric.device)
 
@@ -138,7 +158,7 @@ def train(
                     for group in optimizer.param_groups:
                         group["lr"] = learning_rate(recipe, epoch + step / len(tiles))
                     optimizer.zero_grad()
-                part = tile.share(fabric.global_rank, fabric.world_size)
+                part = tile.shard(fabric.global_rank, fabric.world_size)
                 loss = errors(part).sum() / tile.size
                 # DDP averages gradients over processes: the factor makes it the mean over the whole batch.
                 fabric.backward(loss * fabric.world_size)
@@ -152,10 +172,10 @@ def train(
             training = float(torch.as_tensor(fabric.all_reduce(total, reduce_op="sum"))) / count
             module.eval()
             with torch.no_grad():
-                kept = [errors(tile).flatten() for tile in contexts.validation_tiles(kind.variants)]
+                kept = [errors(tile).flatten() for tile in contexts.validation_tiles(kind.Loss.variants)]
                 validation = float(torch.cat(kept).mean())
             module.train()
-            if isnan(training) or isnan(validation):
+            if not (isfinite(training) and isfinite(validation)):
                 raise InputError(f"the loss is not a number after epoch {epoch + 1}; use a smaller --lr.")
             progress.epoch, progress.seconds = epoch + 1, time.perf_counter() - clock
             is_best = validation < progress.best_loss
@@ -163,10 +183,10 @@ def train(
                 progress.best_epoch, progress.best_loss = epoch + 1, validation
             if fabric.is_global_zero:
                 if is_best:
-                    save_model(out, model, about | run | {"training": asdict(progress)}, plain_weights(model))
-                with log_path.open("a") as log:
-                    line = {"epoch": epoch + 1, "loss": training, "validation": validation}
-                    log.write(json.dumps(line | {"seconds": round(progress.seconds, 2)}) + "\n")
+                    save_model(out, model, about | run | {"training": asdict(progress)})
+                line = {"epoch": epoch + 1, "loss": training, "validation": validation}
+                with writing(log_path), log_path.open("a") as log:
+                    log.write(json.dumps(line | {"seconds": round(progress.seconds, 2)}, allow_nan=False) + "\n")
                 save_state(state_path, objective, optimizers, progress, run)
             if bar is not None:
                 bar.update(
@@ -179,17 +199,21 @@ def train(
     return progress
 
 
-def _keep_log(path: Path, epoch: int) -> None:
-    """Drop what a killed run logged after its last state; a last line cut short is dropped too."""
-    lines = []
-    for line in path.read_text().splitlines() if path.exists() else []:
-        try:
-            if json.loads(line)["epoch"] <= epoch:
-                lines.append(line + "\n")
-        except json.JSONDecodeError:
-            break
-    with atomic_path(path) as temporary:
-        temporary.write_text("".join(lines))
+def _fit(
+    kind: type[KernelMap],
+    options: Any,
+    systems: SystemSet | Sequence[Context],
+    d: int,
+    out: Path,
+    about: dict[str, Any],
+) -> Progress:
+    """A map without a loss, fitted at once."""
+    start = time.perf_counter()
+    model = kind.fit(systems, d, options)
+    progress = Progress(epoch=1, seconds=time.perf_counter() - start, best_epoch=1)
+    data = systems.about if isinstance(systems, SystemSet) else {"systems": len(systems)}
+    save_model(out, model, about | {"map": kind.name, "d": d, "data": data, "seconds": progress.seconds})
+    return progress
 
 
 def _bar(fabric: Fabric, recipe: Recipe, progress: Progress) -> Any:

@@ -40,12 +40,12 @@ class Muon(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> None:
         for group in self.param_groups:
-            lr, share = group["lr"], 1 - group["momentum"]
+            lr, rate = group["lr"], 1 - group["momentum"]
             for weight in group["params"]:
                 if weight.grad is None:
                     continue
                 mean = self.state[weight].setdefault("mean", torch.zeros_like(weight))
-                mean.lerp_(weight.grad, share)
-                direction = orthogonalised(weight.grad.lerp(mean, 1 - share))
+                mean.lerp_(weight.grad, rate)
+                direction = orthogonalised(weight.grad.lerp(mean, 1 - rate))
                 weight.mul_(1 - lr * group["weight_decay"])
                 weight.sub_(direction, alpha=0.2 * sqrt(max(weight.shape)) * lr)

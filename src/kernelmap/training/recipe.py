@@ -7,7 +7,8 @@ from typing import Literal
 import torch
 from torch import nn
 
-from kernelmap.errors import InputError
+from kernelmap.core.errors import InputError
+from kernelmap.core.files.limits import check_seed
 from kernelmap.training.muon import Muon
 
 
@@ -21,14 +22,15 @@ class Recipe:
         lr: largest learning rate.
         schedule: step (times 0.9 every 100 epochs, as released), one-cycle, cosine or constant.
         optimizer: adam, adamw, or muon (for matrices of at least 8 rows and columns; adam for the rest).
-        weight_decay: of the optimizer.
+        weight_decay: of the optimiser.
         precision: float32 or float64.
         clip: largest norm of a gradient; longer ones are shortened.
-        precondition: whiten the d features of the tokens by their covariance.
         points: output points, drawn anew in every step, at which responses are compared; all by default.
         random_draws: draw the pairs of every context anew in every epoch, instead of fixed strided contexts.
-        validation: share of each system's contexts kept for choosing the checkpoint.
+        validation: fraction of each system's contexts kept for choosing the checkpoint.
         validation_systems: whole systems kept for that instead, so that the checkpoint is chosen on systems not seen.
+        validation_inputs: inputs kept for validation where systems share theirs, so that the checkpoint is chosen on
+            inputs not seen either; for maps that predict pairs they are not shown.
         every: epochs between validations, each with a checkpoint.
         seed: of the weights, the order of contexts and the draws.
     """
@@ -41,19 +43,22 @@ class Recipe:
     weight_decay: float = 1e-5
     precision: Literal["float32", "float64"] = "float32"
     clip: float | None = None
-    precondition: bool = False
     points: int | None = None
     random_draws: bool = False
     validation: float = 0.1
     validation_systems: int = 0
+    validation_inputs: int = 0
     every: int = 10
     seed: int = 0
 
     def __post_init__(self) -> None:
         if min(self.epochs, self.batch, self.every) < 1 or not 0 < self.lr < inf or not 0 < self.validation < 1:
             raise InputError("epochs, batch and every must be at least 1, lr positive, and validation between 0 and 1.")
+        check_seed(self.seed)
         if self.validation_systems < 0:
             raise InputError(f"validation systems cannot be fewer than none, got {self.validation_systems}.")
+        if self.validation_inputs < 0 or (self.validation_inputs and not self.random_draws):
+            raise InputError("validation inputs cannot be fewer than none, and need random draws.")
         if not 0 <= self.weight_decay < inf or (self.clip is not None and not self.clip > 0):
             raise InputError("weight decay must not be negative, and clip must be positive.")
 

@@ -3,14 +3,15 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from kernelmap.errors import InputError
-from kernelmap.files import read_tensors, write_tensors
+from kernelmap.core.errors import InputError
+from kernelmap.core.files import parse_json, read_tensors, reading, strict, write_tensors
 
 
 @dataclass
@@ -32,26 +33,37 @@ def save_state(
         for index, slots in optimizer.state_dict()["state"].items():
             prefix = f"optimizer.{number}.{index}"
             tensors |= {f"{prefix}.{slot}": value for slot, value in slots.items() if isinstance(value, Tensor)}
-    write_tensors(path, tensors, {"progress": json.dumps(vars(progress)), "run": json.dumps(run, sort_keys=True)})
+    described = {"progress": strict(vars(progress)), "run": strict(run)}
+    write_tensors(path, tensors, {key: json.dumps(value, sort_keys=True) for key, value in described.items()})
 
 
 def load_state(path: Path, module: nn.Module, optimizers: Sequence[Optimizer], run: dict[str, Any]) -> Progress:
     tensors, metadata = read_tensors(path)
     if "run" not in metadata or "progress" not in metadata:
         raise InputError(f"{path} is not the state of a training run.")
-    stored = json.loads(metadata["run"])
-    wanted = json.loads(json.dumps(run))
+    stored = parse_json(metadata["run"], path)
+    wanted = json.loads(json.dumps(strict(run)))
+    if not isinstance(stored, dict):
+        raise InputError(f"{path} is not the state of a training run.")
     if stored != wanted:
         changed = [key for key in sorted(wanted | stored) if wanted.get(key) != stored.get(key)]
         old, new = ({key: side.get(key) for key in changed} for side in (stored, wanted))
         raise InputError(
             f"{path} belongs to another run: it was {old}, asked is {new}. Use the same options or another --out."
         )
+    with reading(path, "state of this run", "begin anew with another --out"):
+        _restore(tensors, module, optimizers)
+        return _progress(parse_json(metadata["progress"], path))
+
+
+def _restore(tensors: dict[str, Tensor], module: nn.Module, optimizers: Sequence[Optimizer]) -> None:
     model = {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
     try:
         module.load_state_dict(model)
     except RuntimeError as error:
-        raise InputError(f"{path} was written by another version: {error}. Begin anew with another --out.") from error
+        raise InputError(
+            f"the state was written by another version: {error}. Begin anew with another --out."
+        ) from error
     slots: list[dict[int, dict[str, Tensor]]] = [{} for _ in optimizers]
     for name, value in tensors.items():
         if name.startswith("optimizer."):
@@ -59,4 +71,12 @@ def load_state(path: Path, module: nn.Module, optimizers: Sequence[Optimizer], r
             slots[int(number)].setdefault(int(index), {})[slot] = value
     for optimizer, state in zip(optimizers, slots, strict=True):
         optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-    return Progress(**json.loads(metadata["progress"]))
+
+
+def _progress(values: dict[str, Any]) -> Progress:
+    """JSON has no infinity: a run without a best loss yet says null."""
+    best = values["best_loss"]
+    numbers = (values["epoch"], values["best_epoch"], values["seconds"], 0 if best is None else best)
+    if not all(isinstance(value, (int, float)) for value in numbers) or min(numbers[:3]) < 0:
+        raise ValueError(f"progress {values}")
+    return Progress(int(numbers[0]), float(numbers[2]), int(numbers[1]), inf if best is None else float(best))

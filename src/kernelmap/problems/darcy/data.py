@@ -11,14 +11,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kernelmap.errors import InputError
-from kernelmap.files import atomic_path, open_hdf5, read_array
-from kernelmap.grids import rectangle
+from kernelmap.core.errors import InputError
+from kernelmap.core.files import atomic_path, open_hdf5, read_array
+from kernelmap.core.grids import rectangle
+from kernelmap.core.progress import progress
+from kernelmap.core.systems import SystemSet
+from kernelmap.problems.base import read_part
 from kernelmap.problems.cache import cached
 from kernelmap.problems.darcy.fields import check_nodes, microstructures, sources
 from kernelmap.problems.darcy.scheme import FaceMean, green_kernel, pressures, stiffness_kernel
-from kernelmap.progress import progress
-from kernelmap.systems import SystemSet
 
 TRAINING, TEST, PAIRS = 90, 10, 100
 """Training systems, test systems, and the pairs of each that training may see; as many again are held out."""
@@ -41,7 +42,8 @@ class DarcyData:
     b: Float[Tensor, "S n n"] | None
 
     def save(self, path: Path | str) -> None:
-        with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
+        room = self.train.nbytes + self.test.nbytes + self.heldout.nbytes + (0 if self.b is None else self.b.nbytes)
+        with atomic_path(path, room=room) as temporary, h5py.File(temporary, "w") as file:
             file.attrs["kernelmap"] = "darcy"
             for name, systems in (("train", self.train), ("test", self.test), ("heldout", self.heldout)):
                 systems.write(file.create_group(name))
@@ -51,8 +53,9 @@ class DarcyData:
     @classmethod
     def load(cls, path: Path | str) -> "DarcyData":
         with open_hdf5(path) as file:
-            train, test, heldout = (SystemSet.read(file[name]) for name in ("train", "test", "heldout"))  # pyright: ignore
-            return cls(train, test, heldout, read_array(file, "b") if "b" in file else None)
+            b = read_array(file, "b") if "b" in file else None
+        train, test, heldout = (read_part(path, name) for name in ("train", "test", "heldout"))
+        return cls(train, test, heldout, b)
 
 
 def darcy(

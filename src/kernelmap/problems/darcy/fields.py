@@ -1,7 +1,6 @@
 """Microstructures and sources: Gaussian random fields on the unit square, as functions that any grid samples.
 
-A field is a series of products of cosines, z(x) = Σ_k s_k ξ_k cos(π k1 x1) cos(π k2 x2) with ξ_k ~ N(0, 1), which has
-the covariance (-Δ + τ²)^-α with zero normal derivative at the boundary. The random numbers of a field depend on its
+The random numbers of a field depend on its
 seed and index alone, never on the grid nor on how many fields are made: the same field comes out at every resolution.
 """
 
@@ -11,7 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from kernelmap.errors import InputError
+from kernelmap.core.errors import InputError
+from kernelmap.core.files.limits import check_seed
+from kernelmap.problems.random_fields import deviations, evaluate
 
 MODES = 32
 """Cosines in each direction."""
@@ -25,19 +26,10 @@ MICROSTRUCTURE, SHARED_SOURCE, OWN_SOURCE = range(3)
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Variance of cosine k: proportional to (π²|k|² + τ²)^-α, without the constant, for a mean square of 1."""
+    """τ and α of the covariance (-Δ + τ²)^-α."""
 
     tau: float
     alpha: float
-
-    @property
-    def amplitudes(self) -> Float[np.ndarray, "modes modes"]:
-        k = np.arange(MODES)
-        amplitudes = (np.pi**2 * (k[:, None] ** 2 + k**2) + self.tau**2) ** (-self.alpha / 2)
-        amplitudes[0, 0] = 0
-        amplitudes /= np.sqrt(np.square(amplitudes).sum())
-        norms = np.where(k == 0, 1, np.sqrt(2))
-        return amplitudes * norms[:, None] * norms
 
 
 ROUGH = Spectrum(tau=3, alpha=2)
@@ -52,11 +44,9 @@ def gaussian_fields(
 ) -> Float[np.ndarray, "count n n"]:
     """Fields number `indices` of a stream on the n x n nodes of the unit square, first coordinate first."""
     check_nodes(n)
-    if seed < 0:
-        raise InputError(f"a seed must not be negative, got {seed}.")
+    check_seed(seed)
     xi = [np.random.default_rng([seed, *stream, i]).standard_normal((MODES, MODES)) for i in indices]
-    cosines = np.cos(np.pi * np.outer(np.linspace(0, 1, n), np.arange(MODES)))
-    return cosines @ (spectrum.amplitudes * np.stack(xi)) @ cosines.T
+    return evaluate(deviations(MODES, spectrum.tau, spectrum.alpha) * np.stack(xi), np.linspace(0, 1, n))
 
 
 def microstructures(n: int, indices: Sequence[int], seed: int = 0) -> Float[np.ndarray, "count n n"]:

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from scipy.linalg import cho_solve_banded, cholesky_banded
 from scipy.sparse import csr_array, dia_array, triu
 
-from kernelmap.errors import InputError
+from kernelmap.core.errors import InputError
 from kernelmap.problems.darcy.fields import check_nodes
 
 FaceMean = Literal["arithmetic", "harmonic"]

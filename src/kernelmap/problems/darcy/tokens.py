@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from kernelmap.grids import rectangle
+from kernelmap.core.grids import rectangle
+from kernelmap.core.progress import progress
+from kernelmap.core.systems import SystemSet
 from kernelmap.problems.darcy.data import DarcyData
 from kernelmap.problems.darcy.scheme import interior, pressures, stiffness
-from kernelmap.progress import progress
-from kernelmap.systems import SystemSet
 
 WAVES = 5
 """Sources are cos(π a x) cos(π c y) with a, c below this."""

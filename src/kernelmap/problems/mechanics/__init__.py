@@ -5,10 +5,12 @@ from kernelmap.problems.mechanics.forces import ForceField
 from kernelmap.problems.mechanics.generation import generate
 from kernelmap.problems.mechanics.images import Specimens, Split, bitmaps, mnist, read_bitmaps
 from kernelmap.problems.mechanics.plan import Plan
+from kernelmap.problems.mechanics.problem import Mechanics
 from kernelmap.problems.mechanics.specimen import respond
 
 __all__ = [
     "ForceField",
+    "Mechanics",
     "MechanicsData",
     "Plan",
     "Specimens",

@@ -1,6 +1,5 @@
 """A data set as systems to train on and to be tested on."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,25 +10,25 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kernelmap.errors import InputError
-from kernelmap.files import open_hdf5, read_array, read_attribute
-from kernelmap.grids import rectangle
+from kernelmap.core.errors import InputError
+from kernelmap.core.files import entry, open_hdf5, parse_json, read_array, read_text
+from kernelmap.core.grids import rectangle
+from kernelmap.core.systems import SystemSet
 from kernelmap.problems.mechanics.images import Specimens, Split
-from kernelmap.systems import SystemSet
 
 
 @dataclass(frozen=True)
 class MechanicsData:
     """Pairs (body force, displacement) at the corners of the pixels, two components each.
 
-    train: specimens for training; test: the other specimens under the same loads; held_out: the same specimens as in
+    train: specimens for training; test: the other specimens under the same loads; heldout: the same specimens as in
     test, under loads that no training specimen has seen. `modulus` is Young's, per specimen and pixel (column from
     the left, row from the bottom): the truth, which training never reads.
     """
 
     train: SystemSet
     test: SystemSet
-    held_out: SystemSet
+    heldout: SystemSet
     modulus: dict[str, Float[Tensor, "n n"]]
 
 
@@ -38,7 +37,7 @@ def mechanics(path: Path | str, split: Split) -> MechanicsData:
     with open_hdf5(path) as file:
         if file.attrs.get("kernelmap") != "mechanics":
             raise InputError(f"{path} is no data set of `kernelmap generate mechanics`; generate one.")
-        about = json.loads(read_attribute(file, "about"))
+        about = parse_json(read_text(file, "about"), path)
         digits = read_array(file, "digits").numpy() if "digits" in file else None
         specimens = Specimens(tuple(about["names"]), read_array(file, "images").numpy(), digits)
         for_testing = specimens.for_testing(split)
@@ -62,6 +61,8 @@ def _systems(
     file: h5py.File, rows: np.ndarray, loads: slice, about: dict[str, Any], names: tuple[str, ...]
 ) -> SystemSet:
     """Loads that did not converge on one of the specimens are left out for all: they share their inputs."""
+    for name in ("converged", "force", "displacement"):
+        entry(file, name)
     converged: np.ndarray = file["converged"][:, loads][rows].all(axis=0)  # pyright: ignore
     if not converged.any():
         raise InputError(f"{file.filename}: no load converged on every specimen; generate with a smaller amplitude.")

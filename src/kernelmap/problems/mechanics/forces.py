@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from kernelmap.errors import InputError
+from kernelmap.core.errors import InputError
+from kernelmap.core.files.limits import check_seed
+from kernelmap.problems import random_fields
+from kernelmap.problems.random_fields import deviations
 
-TRAINING, HELD_OUT = 0, 1
+TRAINING, HELDOUT = 0, 1
 """Streams of random numbers: of the loads that training sees, and of those it does not."""
 
 
@@ -35,18 +38,14 @@ class ForceField:
 
     def __post_init__(self) -> None:
         finite = all(0 < value < np.inf for value in (self.amplitude, self.tau, self.alpha))
-        if not finite or self.modes < 1 or self.seed < 0:
-            raise InputError(
-                f"forces need a positive finite amplitude, tau and alpha, modes >= 1 and seed >= 0; got {asdict(self)}."
-            )
+        check_seed(self.seed)
+        if not finite or self.modes < 1:
+            raise InputError(f"forces need a positive finite amplitude, tau, alpha and modes >= 1; got {asdict(self)}.")
 
     @property
     def deviations(self) -> Float[np.ndarray, "k k"]:
         """σ_kl."""
-        k = np.arange(self.modes + 1)
-        sigma = (np.pi**2 * (k[:, None] ** 2 + k**2) + self.tau**2) ** (-self.alpha / 2)
-        sigma[0, 0] = 0
-        return sigma / np.linalg.norm(sigma)
+        return deviations(self.modes + 1, self.tau, self.alpha)
 
     def draw(self, count: int, stream: int) -> Float[np.ndarray, "count 2 k k"]:
         """The coefficients of the first `count` forces of a stream; fewer are the beginning of more."""
@@ -61,7 +60,5 @@ class ForceField:
 
 def evaluate(coefficients: Float[np.ndarray, "L 2 k k"], axis: Float[np.ndarray, " m"]) -> Float[np.ndarray, "2 L n"]:
     """The forces on the m x m points of a uniform mesh, last coordinate fastest."""
-    k = np.arange(coefficients.shape[-1])
-    waves = np.where(k > 0, np.sqrt(2.0), 1.0) * np.cos(np.pi * axis[:, None] * k)
-    values = np.einsum("ak,lckm,bm->clab", waves, coefficients, waves, optimize=True)
+    values = random_fields.evaluate(coefficients, axis).swapaxes(0, 1)
     return np.ascontiguousarray(values).reshape(2, len(coefficients), -1)

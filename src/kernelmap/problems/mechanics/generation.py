@@ -3,7 +3,9 @@
 Solved specimens are kept as parts beside the file until all are there: a run that was killed goes on where it was.
 """
 
+import hashlib
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,14 +15,17 @@ import h5py
 import numpy as np
 from jaxtyping import Bool, Float
 
-from kernelmap.errors import InputError
-from kernelmap.files import atomic_path, open_hdf5, read_attribute, read_json, write_json
+from kernelmap.core.errors import InputError
+from kernelmap.core.files import atomic_path, is_file, locked, open_hdf5, parse_json, read_json, read_text, write_json
+from kernelmap.core.files.limits import check_count
+from kernelmap.core.files.processes import end_with_parent
+from kernelmap.core.progress import progress
+from kernelmap.core.provenance import provenance
 from kernelmap.problems.mechanics.forces import evaluate
 from kernelmap.problems.mechanics.images import modulus
+from kernelmap.problems.mechanics.parts import part_path, read_part, write_part
 from kernelmap.problems.mechanics.plan import Plan
 from kernelmap.problems.mechanics.specimen import respond
-from kernelmap.progress import progress
-from kernelmap.provenance import provenance
 
 Part = tuple[int, Float[np.ndarray, "L 2 m"], Bool[np.ndarray, " L"]]
 
@@ -30,32 +35,55 @@ def generate(plan: Plan, out: Path, jobs: int = -1) -> list[str]:
 
     `jobs` processes work on it, -1 for one per core; inside `joblib.parallel_config("dask")` those of the cluster do.
     """
-    if jobs == 0 or jobs < -1:
-        raise InputError(f"--jobs must be a number of processes, or -1 for one per core; got {jobs}.")
+    if jobs != -1:
+        check_count(jobs, "--jobs, a number of processes, or -1 for one per core,")
     about = plan.about()
-    if not (out.exists() and _about(out) == about):
-        parts = out.with_name(f"{out.name}.parts")
-        _claim(parts, about)
-        missing = [index for index in range(len(plan.specimens)) if not _part(parts, index).exists()]
-        for index, u, converged in progress(_solve_all(plan, missing, jobs), "Specimens", total=len(missing)):
-            with atomic_path(_part(parts, index)) as temporary:
-                np.savez(temporary, u=u, converged=converged)
-        _collect(plan, parts, out, about)
-        shutil.rmtree(parts)
+    with locked(out):
+        if not (is_file(out) and _about(out) == about):
+            _generate(plan, out, about, jobs)
     with open_hdf5(out) as file:
         failed = np.argwhere(plan.solved() & ~file["converged"][()])  # pyright: ignore
     return [f"load {load} of {plan.specimens.names[index]}" for index, load in failed]
 
 
+def _generate(plan: Plan, out: Path, about: dict[str, Any], jobs: int) -> None:
+    parts = out.with_name(f"{out.name}.parts")
+    _claim(parts, about)
+    shapes, identity = _shapes(plan), _hash(about)
+    missing = [index for index, shape in enumerate(shapes) if read_part(parts, index, identity, shape) is None]
+    for index, u, converged in progress(_solve_all(plan, missing, jobs), "Specimens", total=len(missing)):
+        write_part(parts, index, identity, u, converged)
+    _collect(plan, parts, out, about)
+    # The plan goes last: what a kill leaves here still says whose it is.
+    for index in range(len(shapes)):
+        part_path(parts, index).unlink(missing_ok=True)
+    shutil.rmtree(parts)
+
+
+def _shapes(plan: Plan) -> list[tuple[int, int, int]]:
+    """Of every specimen's displacements."""
+    return [(int(loads), 2, (plan.specimens.pixels + 1) ** 2) for loads in plan.solved().sum(axis=1)]
+
+
+def _hash(about: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+
+
 def _solve_all(plan: Plan, indices: list[int], jobs: int) -> Iterator[Part]:
     """Parts in the order in which they are ready."""
-    try:
-        from joblib import Parallel, delayed
-    except ImportError as error:
-        raise InputError("generating needs the package joblib: pip install 'kernelmap[mechanics]'.") from error
+    from joblib import Parallel, delayed
+
     coefficients, solved = plan.coefficients(), plan.solved()
     tasks = (delayed(_solve)(i, plan.specimens.images[i], plan.elements, coefficients[solved[i]]) for i in indices)
-    yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks)  # pyright: ignore
+    yield from Parallel(n_jobs=jobs, return_as="generator_unordered", **_ending_with_us())(tasks)  # pyright: ignore
+
+
+def _ending_with_us() -> dict[str, Any]:
+    """Worker processes of this machine end with this one; those of a cluster have a life of their own."""
+    from joblib.parallel import get_active_backend
+
+    local = type(get_active_backend()[0]).__name__ == "LokyBackend"
+    return {"initializer": end_with_parent, "initargs": (os.getpid(),)} if local else {}
 
 
 def _solve(index: int, image: np.ndarray, elements: str, coefficients: np.ndarray) -> Part:
@@ -75,17 +103,13 @@ def _claim(parts: Path, about: dict[str, Any]) -> None:
         )
 
 
-def _part(parts: Path, index: int) -> Path:
-    return parts / f"{index:05d}.npz"
-
-
 def _about(out: Path) -> dict[str, Any] | None:
     with open_hdf5(out) as file:
-        return json.loads(read_attribute(file, "about")) if "about" in file.attrs else None
+        return parse_json(read_text(file, "about"), out) if "about" in file.attrs else None
 
 
 def _collect(plan: Plan, parts: Path, out: Path, about: dict[str, Any]) -> None:
-    images, loads = plan.specimens.images, plan.loads + plan.held_out
+    images, loads = plan.specimens.images, plan.loads + plan.heldout
     axis = np.linspace(0, 1, plan.specimens.pixels + 1)
     shape = (len(images), loads, 2, len(axis) ** 2)
     room = 4 * (plan.solved().sum() + loads) * shape[2] * shape[3] + 9 * images.size
@@ -99,10 +123,11 @@ def _collect(plan: Plan, parts: Path, out: Path, about: dict[str, Any]) -> None:
         if plan.specimens.digits is not None:
             file["digits"] = plan.specimens.digits
         # Chunks that are never written, those of loads that were not solved, take no space.
-        chunks = (1, plan.held_out, *shape[2:])
+        chunks = (1, plan.heldout, *shape[2:])
         u = file.create_dataset("displacement", shape, np.float32, chunks=chunks, fillvalue=np.nan)
         converged = file.create_dataset("converged", shape[:2], bool)
-        for index in range(len(images)):
-            with np.load(_part(parts, index)) as part:
-                solved = len(part["converged"])
-                u[index, :solved], converged[index, :solved] = part["u"], part["converged"]
+        for index, wanted in enumerate(_shapes(plan)):
+            part = read_part(parts, index, _hash(about), wanted)
+            if part is None:
+                raise InputError(f"{part_path(parts, index)} was removed or changed meanwhile; start again to go on.")
+            u[index, : wanted[0]], converged[index, : wanted[0]] = part

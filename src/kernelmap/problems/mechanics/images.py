@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 
-from kernelmap.errors import InputError
-from kernelmap.files import existing_file
+from kernelmap.core.errors import InputError
+from kernelmap.core.files import existing_file
 
 Split = Literal["id", "ood"]
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from kernelmap.errors import InputError
+from kernelmap.core.errors import InputError
 from kernelmap.problems.cache import code_hash
-from kernelmap.problems.mechanics.elements import read_elements
-from kernelmap.problems.mechanics.forces import HELD_OUT, TRAINING, ForceField
+from kernelmap.problems.mechanics.forces import HELDOUT, TRAINING, ForceField
 from kernelmap.problems.mechanics.images import Specimens
+from kernelmap.problems.mechanics.solver.elements import read_elements
 
 ELEMENTS = "q2-28"
 LOADS = 200
@@ -34,19 +34,19 @@ class Plan:
         read_elements(self.elements).corners(self.specimens.pixels)
 
     @property
-    def held_out(self) -> int:
+    def heldout(self) -> int:
         return max(1, self.loads // 4)
 
     def coefficients(self) -> Float[np.ndarray, "L 2 k k"]:
         """Of all loads, the held-out ones last."""
-        return np.concatenate([self.forces.draw(self.loads, TRAINING), self.forces.draw(self.held_out, HELD_OUT)])
+        return np.concatenate([self.forces.draw(self.loads, TRAINING), self.forces.draw(self.heldout, HELDOUT)])
 
     def solved(self) -> Bool[np.ndarray, "S L"]:
         """Which loads each specimen is solved for: the held-out ones only where a split keeps it for testing."""
         tested = self.specimens.for_testing("id")
         if self.specimens.digits is not None:
             tested = tested | self.specimens.for_testing("ood")
-        return (np.arange(self.loads + self.held_out) < self.loads) | tested[:, None]
+        return (np.arange(self.loads + self.heldout) < self.loads) | tested[:, None]
 
     def about(self) -> dict[str, Any]:
         """All that the results depend on, as JSON has it."""
@@ -56,7 +56,7 @@ class Plan:
             "images": hashlib.sha256(self.specimens.images.tobytes()).hexdigest(),
             "forces": self.forces.about(),
             "loads": self.loads,
-            "held_out_loads": self.held_out,
+            "heldout_loads": self.heldout,
             "elements": self.elements,
             "code": code_hash(Path(__file__).parent),
         }

@@ -3,12 +3,12 @@
 import numpy as np
 from jaxtyping import Bool, Float, UInt8
 
-from kernelmap.problems.mechanics.assembly import Body
-from kernelmap.problems.mechanics.elements import Mesh, read_elements
 from kernelmap.problems.mechanics.forces import evaluate
 from kernelmap.problems.mechanics.images import modulus
-from kernelmap.problems.mechanics.matrices import body_forces
-from kernelmap.problems.mechanics.solver import solve
+from kernelmap.problems.mechanics.solver.assembly import Body
+from kernelmap.problems.mechanics.solver.elements import Mesh, read_elements
+from kernelmap.problems.mechanics.solver.matrices import body_forces
+from kernelmap.problems.mechanics.solver.solve import solve
 
 
 def clamped(image: UInt8[np.ndarray, "n n"], mesh: Mesh) -> Body:

@@ -3,10 +3,11 @@
 from kernelmap.problems.radial.data import RadialData, Setting, radial, radial_systems
 from kernelmap.problems.radial.inputs import Inputs, Variant, locations, two_waves
 from kernelmap.problems.radial.kernels import RadialKernel
-from kernelmap.problems.radial.tokens import radial_tokens
+from kernelmap.problems.radial.problem import Radial
 
 __all__ = [
     "Inputs",
+    "Radial",
     "RadialData",
     "RadialKernel",
     "Setting",
@@ -14,6 +15,5 @@ __all__ = [
     "locations",
     "radial",
     "radial_systems",
-    "radial_tokens",
     "two_waves",
 ]

@@ -5,21 +5,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import h5py
 import numpy as np
 import torch
 
-from kernelmap.errors import InputError
-from kernelmap.files import atomic_path, open_hdf5, read_attribute
-from kernelmap.grids import point
-from kernelmap.grids import radii as radial_grid
+from kernelmap.core.errors import InputError
+from kernelmap.core.files import open_hdf5, read_attribute
+from kernelmap.core.grids import point
+from kernelmap.core.grids import radii as radial_grid
+from kernelmap.core.progress import progress
+from kernelmap.core.systems import SystemSet
+from kernelmap.operators.radial import radial_tokens
+from kernelmap.problems.base import read_part, write_parts
 from kernelmap.problems.cache import cached
 from kernelmap.problems.radial.inputs import RADIUS, Inputs, Variant, fourteen_waves, locations, two_waves
 from kernelmap.problems.radial.kernels import RadialKernel, test_kernels, training_kernels
 from kernelmap.problems.radial.quadrature import response
-from kernelmap.problems.radial.tokens import radial_tokens
-from kernelmap.progress import progress
-from kernelmap.systems import SystemSet
 
 FINEST = 10_000
 """More radii than this would take tens of gigabytes."""
@@ -36,17 +36,13 @@ class RadialData:
     draws: int | None = None
 
     def save(self, path: Path | str) -> None:
-        with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
-            file.attrs["kernelmap"] = "radial"
-            file.attrs["draws"] = self.draws or 0
-            for name, systems in (("train", self.train), ("test", self.test)):
-                systems.write(file.create_group(name))
+        write_parts(path, "radial", {"train": self.train, "test": self.test}, draws=self.draws or 0)
 
     @classmethod
     def load(cls, path: Path | str) -> "RadialData":
         with open_hdf5(path) as file:
-            train, test = (SystemSet.read(file[name]) for name in ("train", "test"))  # pyright: ignore
-            return cls(train, test, int(read_attribute(file, "draws")) or None)
+            draws = int(read_attribute(file, "draws")) or None
+        return cls(read_part(path, "train"), read_part(path, "test"), draws)
 
 
 def radial(setting: Setting, variant: Variant = "released", dx: float = 0.0125) -> RadialData:

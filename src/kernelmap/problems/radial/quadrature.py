@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.integrate import quad_vec
 
-from kernelmap.errors import InputError
+from kernelmap.core.errors import InputError
 from kernelmap.problems.radial.inputs import Inputs
 from kernelmap.problems.radial.kernels import RadialKernel
 

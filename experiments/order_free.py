@@ -1,0 +1,317 @@
+"""The order-free NAO (`set-nao`) and its exact limit (`integral-posterior`) on systems they have not seen.
+
+    python experiments/order_free.py [darcy|meshes|line|specimens|interpolating|depth|figure]
+
+Each part trains what it needs, in minutes on one core, and writes results/order_free/PART.json; finished parts are made
+anew only when named. Pairs are drawn at random, and one set of weights serves all numbers of pairs. Nothing is chosen
+on test systems: checkpoints are those with the lowest loss on training systems kept apart and, where all systems share
+their inputs, on inputs kept apart.
+"""
+
+import json
+import sys
+from dataclasses import replace
+from math import log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from kernels_of_two_points import line_systems, with_best_ridge
+from parts import run_parts
+from torch import Tensor
+
+from kernelmap.core.files import read_json
+from kernelmap.core.grids import Grid, from_points, rectangle
+from kernelmap.core.kernel import Kernel
+from kernelmap.core.metrics import operator_error
+from kernelmap.core.systems import SystemSet, random_draws
+from kernelmap.evaluation.evaluate import estimate
+from kernelmap.io.models import load_model
+from kernelmap.maps import MAPS, KernelMap, SetNAO
+from kernelmap.maps.nao.set_nao.newton_schulz import START
+from kernelmap.paper.tables.darcy import order_free
+from kernelmap.paper.tables.run import trained_model, training_record
+from kernelmap.posterior import IntegralPosterior
+from kernelmap.problems.darcy import darcy, green_kernel, microstructures, pressures, sources
+from kernelmap.problems.mechanics import ForceField, Plan, generate, mechanics, mnist
+from kernelmap.problems.mechanics.forces import evaluate
+from kernelmap.problems.mechanics.specimen import respond
+from kernelmap.training import Recipe, train
+
+RESULTS = Path(__file__).parent / "results" / "order_free"
+DRAWS = 4
+FIRST_TEST, TESTS, PAIRS = 90, 10, 100
+SPECIMENS, OWN_SPECIMENS = 50, 20
+PAPER = RESULTS.parent / "paper"
+RECIPE = order_free(True)[0].recipe
+LINE = replace(RECIPE, epochs=200, batch=6, validation_systems=6, every=10)
+
+
+def trained(name: str, map: str, systems: SystemSet, d: int, recipe: Recipe, **options: Any) -> tuple[KernelMap, float]:
+    """The model, trained as far as that is not done, and the seconds it took."""
+    run = RESULTS / "runs" / name
+    train(map, MAPS[map].Options(**options), systems, d, recipe, run, about=systems.about, resume=True)
+    seconds = json.loads((run / "log.jsonl").read_text().splitlines()[-1])["seconds"]
+    return load_model(run)[0].double(), seconds
+
+
+def of_darcy(map: str, own: bool) -> tuple[KernelMap, float]:
+    """The model of the rows of Table 3."""
+    row = next(row for row in order_free(own) if row.map == map)
+    model = trained_model(row, PAPER)
+    assert model is not None
+    return model.double(), training_record(row, PAPER)["seconds"]
+
+
+@torch.no_grad()
+def measure(
+    model: KernelMap, test: SystemSet, heldout: SystemSet, d: int, rows: Tensor, noiseless: Tensor | None = None
+) -> dict[str, float]:
+    """Errors over all test systems and `DRAWS` random contexts of each, in percent; kernels where the truth is known.
+
+    `rows` are the nodes between which kernels are compared. Predictions are compared with the measured responses, and
+    their error is that against `noiseless` ones, where there are such.
+    """
+    found: list[dict[str, Tensor]] = []
+    for index in range(len(test.names)):
+        draws = random_draws(test.pairs, d, DRAWS, torch.Generator().manual_seed(index))
+        context = test.batch(draws, torch.tensor([index])).to(torch.float64)
+        estimated = estimate(model, context)
+        U, F = heldout.u[0 if heldout.shares_inputs else index].mT.double(), heldout.f[index].mT.double()
+        target = F if noiseless is None else noiseless[index].mT
+        part = {
+            "context": operator_error(estimated.kernel.apply(context.U), context.F, test.x).mean(),
+            "heldout": operator_error(estimated.kernel.apply(U), target, test.x).mean(),
+        }
+        if test.kernels is not None:
+            part |= _of_kernels(estimated.kernel, estimated.std, test.kernels[index], rows)
+        if isinstance(estimated.posterior, IntegralPosterior):
+            mean, std = (each[..., rows, :] for each in estimated.posterior.predict(U))
+            part["prediction_coverage"] = ((mean - F[rows]).abs() <= 1.96 * std).double().mean()
+            part["prediction_std_over_error"] = (std.square().mean() / (mean - F[rows]).square().mean()).sqrt()
+        found.append(part)
+    return {key: round(float(torch.stack([part[key] for part in found]).mean()) * _percent(key), 3) for key in found[0]}
+
+
+def _percent(key: str) -> float:
+    return 1.0 if key.endswith("over_error") else 100.0
+
+
+def _of_kernels(kernel: Kernel, std: Tensor | None, truth: Tensor, rows: Tensor) -> dict[str, Tensor]:
+    error, truth = (kernel.values - truth)[..., rows, :][..., rows], truth[rows][:, rows]
+    found = {"kernel": (error.square().sum(dim=(-2, -1)).sqrt() / truth.norm()).mean()}
+    if std is not None:
+        std = std[..., rows, :][..., rows]
+        found["kernel_coverage"] = (error.abs() <= 1.96 * std).double().mean()
+        found["kernel_std_over_error"] = (std.square().mean() / error.square().mean()).sqrt()
+    return found
+
+
+def interior(n: int) -> Tensor:
+    inside = torch.zeros(n, n, dtype=torch.bool)
+    inside[1:-1, 1:-1] = True
+    return inside.flatten()
+
+
+def darcy_part() -> dict[str, Any]:
+    """Trained on sources of every system's own and on shared ones; kernels between interior nodes, Frobenius norm."""
+    results: dict[str, Any] = {}
+    for map, own in (("set-nao", True), ("set-nao", False), ("integral-posterior", True)):
+        data = darcy("g-to-p", own_sources=own)
+        model, seconds = of_darcy(map, own)
+        found = {f"d = {d}": measure(model, data.test, data.heldout, d, interior(21)) for d in (20, 50)}
+        name = f"{map}, {'own' if own else 'shared'} sources"
+        results[name] = {"seconds": seconds, "parameters": model.parameter_count} | found
+    return results
+
+
+def meshes() -> dict[str, Any]:
+    """Trained at 21 x 21 nodes, used at 41 x 41, on a graded mesh of 31 x 31 nodes, and on one drawn at random.
+
+    On the graded mesh steps go smoothly from 1/60 at the boundary to 1/20 in the middle. The random one, 31 of
+    61 nodes in each direction, is so uneven that the quadrature itself errs.
+    """
+    s = np.linspace(0, 1, 31)
+    graded = np.round(120 * (s - 0.08 * np.sin(2 * np.pi * s))).astype(int)
+    inner = np.random.default_rng(0).choice(np.arange(1, 60), 29, replace=False)
+    cases = {
+        "21 x 21": (21, np.arange(21)),
+        "41 x 41": (41, np.arange(41)),
+        "graded 31 x 31": (121, graded),
+        "random 31 x 31": (61, np.sort([0, 60, *inner])),
+    }
+    results: dict[str, Any] = {}
+    for map in ("set-nao", "integral-posterior"):
+        model, _ = of_darcy(map, own=True)
+        for name, (n, nodes) in cases.items():
+            test, heldout = (on_nodes(n, nodes, pairs) for pairs in (range(PAIRS), range(PAIRS, 2 * PAIRS)))
+            rows = interior(len(nodes))
+            results[f"{map}, {name}"] = {f"d = {d}": measure(model, test, heldout, d, rows) for d in (20, 50)}
+    model, _ = of_darcy("integral-posterior", own=True)
+    results["band at 21 x 21 and at 41 x 41 nodes, relative difference"] = band_difference(model)
+    return results
+
+
+def on_nodes(n: int, nodes: np.ndarray, pairs: range) -> SystemSet:
+    """Test systems with sources of their own, solved on n x n nodes and measured at some of them."""
+    axis = from_points(np.linspace(0, 1, n)[nodes])
+    product = torch.cartesian_prod(axis.points[:, 0], axis.points[:, 0])
+    uneven = Grid(product, torch.outer(axis.weights, axis.weights).flatten())
+    grid = rectangle(n) if len(nodes) == n else uneven
+    b = microstructures(n, range(FIRST_TEST, FIRST_TEST + TESTS))
+    g = np.stack([sources(n, pairs, system=FIRST_TEST + i) for i in range(TESTS)])
+    p = np.stack([pressures(*pair) for pair in zip(b, g, strict=True)])
+    u, f = (torch.from_numpy(v[..., nodes, :][..., nodes].reshape(TESTS, len(pairs), -1)) for v in (g, p))
+    flat = (nodes[:, None] * n + nodes).ravel()
+    kernels = torch.from_numpy(np.stack([green_kernel(each)[np.ix_(flat, flat)] for each in b])) if n == 21 else None
+    return SystemSet(tuple(f"test-{i}" for i in range(TESTS)), u, f, grid, grid, kernels)
+
+
+@torch.no_grad()
+def band_difference(model: KernelMap) -> dict[str, float]:
+    found = {}
+    for d in (20, 50):
+        bands = []
+        for n in (21, 41):
+            context = on_nodes(n, np.arange(n), range(d)).batch(torch.arange(d)[None], torch.arange(TESTS))
+            std = estimate(model, context).std
+            assert std is not None
+            step = (n - 1) // 20
+            bands.append(std.unflatten(-1, (n, n)).unflatten(-3, (n, n))[..., ::step, ::step, ::step, ::step])
+        found[f"d = {d}"] = round(float((bands[0] - bands[1]).norm() / bands[1].norm()), 4)
+    return found
+
+
+def line() -> dict[str, Any]:
+    """K(x, y) = A(x) exp(-|x - y| / sqrt(w(x) w(y))), 1 % noise, against ridge with the lambda best for the truth."""
+    systems, noiseless = line_systems(40)
+    train_set, test = systems.select(systems.names[:30]), systems.select(systems.names[30:])
+    train_set = replace(train_set, u=train_set.u[:, :100], f=train_set.f[:, :100])
+    seen, heldout = (replace(test, u=test.u[:, part], f=test.f[:, part]) for part in (slice(100), slice(100, None)))
+    everywhere = torch.ones(test.x.size, dtype=torch.bool)
+    results: dict[str, Any] = {}
+    for map, recipe in (("set-nao", LINE), ("integral-posterior", replace(LINE, precision="float64", epochs=100))):
+        model, seconds = trained(f"line-{map}", map, train_set, 60, recipe)
+        results[map] = {"seconds": seconds, "parameters": model.parameter_count}
+        for d in (15, 25, 50, 90):
+            results[map][f"d = {d}"] = measure(model, seen, heldout, d, everywhere, noiseless[30:, 100:])
+    results["ridge"] = {
+        f"d = {d}": with_best_ridge(seen, heldout.u, noiseless[30:, 100:], d, DRAWS) for d in (15, 25, 50, 90)
+    }
+    return results
+
+
+def specimens() -> dict[str, Any]:
+    """Hyperelastic specimens (Table 4, with 40 of them for training): loads that all share, or loads of their own.
+
+    Both are tested on 10 other specimens under loads that no training specimen has seen.
+    """
+    file = RESULTS / "runs" / "specimens.h5"
+    if not file.exists():
+        generate(Plan(mnist().first(SPECIMENS)), file, jobs=1)
+    data = mechanics(file, "id")
+    nodes = torch.ones(data.test.x.size, dtype=torch.bool)
+    cases = {
+        "before training": (data.train, 1e-9, 0, 1),
+        "shared loads": (data.train, 1e-2, 40, 20),
+        "loads of their own": (with_own_loads(OWN_SPECIMENS), 1e-2, 0, 16),
+    }
+    results: dict[str, Any] = {}
+    for name, (systems, lr, inputs, epochs) in cases.items():
+        recipe = replace(RECIPE, lr=lr, epochs=epochs, validation_inputs=inputs, validation_systems=4, every=2)
+        run = "specimens-" + name.replace(" ", "-")
+        model, seconds = trained(run, "set-nao", systems, 100, recipe, basis="sines")
+        found = {f"d = {d}": measure(model, data.test, data.heldout, d, nodes) for d in (40, 100)}
+        results[name] = {"seconds": seconds, "training specimens": len(systems.names)} | found
+    return results
+
+
+def interpolating() -> dict[str, Any]:
+    """The model of shared loads with layers of Newton-Schulz added, which bring its answer to the context."""
+    data = mechanics(RESULTS / "runs" / "specimens.h5", "id")
+    nodes = torch.ones(data.test.x.size, dtype=torch.bool)
+    model = load_model(RESULTS / "runs" / "specimens-shared-loads")[0].double()
+    assert isinstance(model, SetNAO)
+    trained_layers, results = model.log_bernstein.detach(), {}
+    for more in (0, 3, 6):
+        start = torch.tensor([[log(b) for b in START]] * more, dtype=torch.float64).reshape(more, 3)
+        model.log_bernstein = torch.nn.Parameter(torch.cat([trained_layers, start]))
+        results[f"{more} layers more"] = {
+            f"d = {d}": measure(model, data.test, data.heldout, d, nodes) for d in (40, 100)
+        }
+    return results
+
+
+def with_own_loads(count: int) -> SystemSet:
+    """The first training specimens, each under 120 loads that no other has."""
+    path = RESULTS / "runs" / "own-loads.h5"
+    if path.exists():
+        return SystemSet.load(path)
+    chosen = np.flatnonzero(~mnist().for_testing("id"))[:count]
+    forces, displacements = [], []
+    for index in chosen:
+        coefficients = ForceField(seed=1000 + int(index)).draw(120, 0)
+        u, converged = respond(mnist().images[index], "q2-28", coefficients)
+        assert converged.all()
+        forces.append(evaluate(coefficients, np.linspace(0, 1, 29)).transpose(1, 0, 2).reshape(120, -1))
+        displacements.append(u.reshape(120, -1))
+    grid = rectangle(29).with_components(2)
+    f, u = (torch.from_numpy(np.stack(values)).float() for values in (displacements, forces))
+    systems = SystemSet(
+        tuple(f"own-{i}" for i in chosen), u, f, grid, grid, about={"problem": "mechanics", "own": True}
+    )
+    systems.save(path)
+    return systems
+
+
+def depth() -> dict[str, Any]:
+    """Held-out error against the number of layers and of pairs; the weights of each depth are trained for it."""
+    data = darcy("g-to-p", own_sources=True)
+    test, heldout = data.test, data.heldout
+    results: dict[str, Any] = {}
+    for layers in (1, 2, 3, 4, 6):
+        recipe = replace(RECIPE, epochs=30)
+        train_set = darcy("g-to-p", own_sources=True, truth=False).train
+        model, _ = trained(f"layers-{layers}", "set-nao", train_set, 60, recipe, basis="sines", layers=layers)
+        results[f"layers {layers}"] = {
+            f"d = {d}": measure(model, test, heldout, d, interior(21)) for d in (5, 10, 20, 50, 80)
+        }
+    return results
+
+
+def figure() -> None:
+    """Held-out error against the number of layers and against d, from the results of `depth`."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    found = read_json(RESULTS / "depth.json")["results"]
+    layers = [int(name.removeprefix("layers ")) for name in found]
+    counts = [int(d.removeprefix("d = ")) for d in next(iter(found.values()))]
+    errors = np.array([[each[f"d = {d}"]["heldout"] for d in counts] for each in found.values()])
+    drawing, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained", sharey=True)
+    for column, d in enumerate(counts):
+        axes[0].plot(layers, errors[:, column], "o-", label=f"d = {d}")
+    for row, count in enumerate(layers):
+        axes[1].plot(counts, errors[row], "o-", label=f"{count} layers")
+    for axis, name in zip(axes, ("layers", "pairs d"), strict=True):
+        axis.set(xlabel=name, yscale="log", xscale="log")
+        axis.legend(fontsize=8)
+    axes[0].set_ylabel("held-out error, percent")
+    drawing.savefig(RESULTS.parents[2] / "docs" / "order-free.png", dpi=110)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["figure"]:
+        sys.exit(figure())
+    parts = {
+        "darcy": darcy_part,
+        "meshes": meshes,
+        "line": line,
+        "specimens": specimens,
+        "interpolating": interpolating,
+        "depth": depth,
+    }
+    run_parts("order_free.py", RESULTS, parts, seed=0)

@@ -1,0 +1,41 @@
+"""Tables of the order-free NAO and its exact limit."""
+
+from typing import Any
+
+from measured import markdown, part
+
+from kernelmap.paper.tables.text import MISSING
+
+COLUMNS = {
+    "context": "f, context",
+    "heldout": "f, held out",
+    "kernel": "kernel",
+    "kernel_coverage": "kernels in band",
+    "kernel_std_over_error": "std / error",
+    "prediction_coverage": "predictions in band",
+    "prediction_std_over_error": "std / error ",
+}
+
+
+def table(name: str) -> str:
+    """One row for every model and d of a part; errors and coverages in percent."""
+    rows = []
+    for model, found in part("order_free", name).items():
+        for d, values in found.items():
+            if isinstance(values, dict):
+                rows.append([model, d.removeprefix("d = "), *(_cell(values.get(key)) for key in COLUMNS)])
+    return markdown(["", "d", *COLUMNS.values()], rows)
+
+
+def depth() -> str:
+    """Held-out error, a row for every number of layers."""
+    found = part("order_free", "depth")
+    counts = list(next(iter(found.values()), {}))
+    rows = [
+        [name.removeprefix("layers "), *(_cell(each[d]["heldout"]) for d in counts)] for name, each in found.items()
+    ]
+    return markdown(["layers", *counts], rows)
+
+
+def _cell(value: Any) -> str:
+    return MISSING if value is None else f"{value:.3g}"

@@ -1,0 +1,6 @@
+"""`python -m kernelmap`."""
+
+from kernelmap.cli.main import main
+
+if __name__ == "__main__":
+    main()

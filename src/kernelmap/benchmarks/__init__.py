@@ -1,1 +1,0 @@
-"""Benchmarks: each measures two ways of doing the same thing in one run, and reports their ratio."""

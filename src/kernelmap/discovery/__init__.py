@@ -1,0 +1,9 @@
+"""Discovery: the kernel of an unseen system, with error bar, check and diagnostics."""
+
+from kernelmap.discovery.check import Check
+from kernelmap.discovery.diagnostics import Diagnostic
+from kernelmap.discovery.discover import discover
+from kernelmap.discovery.discovery import FORMAT, Discovery
+from kernelmap.discovery.identifiability import Identifiability
+
+__all__ = ["FORMAT", "Check", "Diagnostic", "Discovery", "Identifiability", "discover"]

@@ -1,0 +1,160 @@
+"""What a user should know about a discovery, in plain words: what was seen, its likely cause, and a remedy."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from kernelmap.core.context import Context
+from kernelmap.core.domain import ContextShape, Domain
+from kernelmap.core.posterior import KernelEstimate, KernelPosterior
+from kernelmap.discovery.check import Check, Residual
+from kernelmap.discovery.identifiability import Identifiability
+from kernelmap.maps import KernelMap
+
+FEW_PAIRS = 20
+UNEXPLAINED = 0.5
+EXPECTED_ERROR = 0.25
+RESIDUAL_THRESHOLD = 2.0
+OUTLIER = 5.0
+MUCH_BETTER = 0.7
+UNOBSERVED_FRACTION = 0.3
+SHORT = 0.9
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """Something the user should know: what was seen, its likely cause, and a remedy."""
+
+    seen: str
+    cause: str
+    remedy: str
+
+
+def diagnose(
+    context: Context,
+    model: KernelMap,
+    posterior: KernelEstimate,
+    identifiability: Identifiability,
+    check: Check | None,
+    residuals: tuple[Residual, ...],
+) -> tuple[Diagnostic, ...]:
+    found = [
+        _unobserved(context, identifiability.unobserved),
+    ]
+    if isinstance(posterior, KernelPosterior):
+        known = [
+            _few_pairs(context.d),
+            _unexplained(float(posterior.relative_residual.mean())),
+            _uncertain(identifiability.expected_error),
+            _outlier(context, residuals),
+        ]
+        found = [*known, *found]
+    if not model.any_range:
+        found.append(_short(context, model.shape.y))
+    if posterior.hidden is None and not posterior.functions_of_position:
+        found.append(_other_mesh(context, model.shape))
+    if check is not None:
+        found += [_far_out(check), _classical(check)]
+    return tuple(diagnostic for diagnostic in found if diagnostic is not None)
+
+
+def _few_pairs(d: int) -> Diagnostic | None:
+    if d >= FEW_PAIRS:
+        return None
+    return Diagnostic(
+        f"Only {d} pairs.",
+        "The kernel is then mostly what the prior expects.",
+        f"Measure more: {FEW_PAIRS} pairs or more, at places or with inputs that differ.",
+    )
+
+
+def _unexplained(noise: float) -> Diagnostic | None:
+    if noise < UNEXPLAINED:
+        return None
+    return Diagnostic(
+        f"{noise:.0%} of f is explained by no kernel.",
+        "The system may not be linear in its kernel, or u and f may not belong together.",
+        "Check units, alignment and order of u and f; look at the pairs with the largest errors.",
+    )
+
+
+def _uncertain(expected: float) -> Diagnostic | None:
+    if expected < EXPECTED_ERROR:
+        return None
+    return Diagnostic(
+        f"The kernel is known to about {expected:.0%} only." if expected < 1 else "The kernel is not known.",
+        "Too few pairs, too much noise, or inputs too much alike to tell kernels apart.",
+        "Measure more pairs, with inputs that differ: other lengths, other places.",
+    )
+
+
+def _outlier(context: Context, residuals: tuple[Residual, ...]) -> Diagnostic | None:
+    far = [residual for residual in residuals if abs(residual.size) > OUTLIER]
+    if not far:
+        return None
+    names = ", ".join(context.name(residual.pair) for residual in far)
+    return Diagnostic(
+        f"The response of {names} is {abs(far[0].size):.0f} standard deviations from what the others say.",
+        "A mistake of measurement or of writing, or an input unlike all others.",
+        "Look at it; leave it out if it is a mistake.",
+    )
+
+
+def _far_out(check: Check) -> Diagnostic | None:
+    if not check.rms_standardised_residual >= RESIDUAL_THRESHOLD:
+        return None
+    return Diagnostic(
+        f"Pairs kept back are missed by {check.rms_standardised_residual:.1f} standard deviations.",
+        "Noise does not explain it: some inputs may be unlike the others, or f may not be linear in K.",
+        "Look at the pairs with the largest residuals; compare with the classical estimate.",
+    )
+
+
+def _classical(check: Check) -> Diagnostic | None:
+    """Only where the model's own prediction is off by more than it says: else the two differ by chance."""
+    if not check.classical_error <= MUCH_BETTER * check.error or check.rms_standardised_residual < 1.5:
+        return None
+    return Diagnostic(
+        f"The classical estimate predicts better: {check.classical_error:.1%} against {check.error:.1%}.",
+        "The learned prior does not suit this system.",
+        "Use the classical estimate, which is in the results too; train a model on systems like yours.",
+    )
+
+
+def _unobserved(context: Context, unobserved: Bool[Tensor, " N"]) -> Diagnostic | None:
+    weights = context.y.value_weights.to(torch.float64)
+    fraction = float((weights * unobserved).sum() / weights.sum())
+    if fraction < UNOBSERVED_FRACTION:
+        return None
+    return Diagnostic(
+        f"On {fraction:.0%} of its domain the pairs hardly see the kernel.",
+        "The inputs u vary too little there (rho is almost zero); what is shown there is prior.",
+        "Use inputs that vary on those lengths too.",
+    )
+
+
+def _short(context: Context, domain: Domain) -> Diagnostic | None:
+    first, last = float(context.y.points.min()), float(context.y.points.max())
+    low, high = min(domain.low), max(domain.high)
+    missing = (1 - SHORT) * (high - low)
+    if first <= low + missing and last >= high - missing:
+        return None
+    return Diagnostic(
+        f"The grid runs from {first:g} to {last:g}, the model knows kernels from {low:g} to {high:g}.",
+        "The kernel is taken to be zero outside the grid.",
+        "If it is not, give tokens on the full range.",
+    )
+
+
+def _other_mesh(context: Context, trained: ContextShape) -> Diagnostic | None:
+    """On a line the features are functions of position; on a plane, bonds belong to steps of the mesh."""
+    nodes = trained.N // trained.y.components
+    if context.y.dim == 1 or len(context.y.points) == nodes:
+        return None
+    return Diagnostic(
+        f"The mesh has {len(context.y.points)} nodes, the model was trained on {nodes}.",
+        "The strengths of bonds are taken to be the same, step by step, on any mesh; training has not shown it.",
+        "Look at the error on pairs kept back; where it is large, train a model on this mesh.",
+    )

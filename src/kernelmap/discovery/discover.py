@@ -1,0 +1,93 @@
+"""`discover`: from the pairs of an unseen system to its kernel with an error bar, and what to think of it."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any, overload
+
+import torch
+
+from kernelmap.core.context import Context, check_magnitude
+from kernelmap.core.errors import InputError
+from kernelmap.core.posterior import KernelPosterior
+from kernelmap.discovery.check import Residual, check_heldout, largest_residuals
+from kernelmap.discovery.diagnostics import diagnose
+from kernelmap.discovery.discovery import Discovery
+from kernelmap.discovery.identifiability import identifiability_of
+from kernelmap.discovery.point import find_kernel, point_diagnostics
+from kernelmap.estimators import dartr
+from kernelmap.maps import KernelMap, ProbabilisticMap
+
+
+@overload
+def discover(
+    model: KernelMap, context: Context, about: dict[str, Any] | None = ..., device: str | None = ...
+) -> Discovery: ...
+@overload
+def discover(
+    model: KernelMap, context: Sequence[Context], about: dict[str, Any] | None = ..., device: str | None = ...
+) -> list[Discovery]: ...
+def discover(
+    model: KernelMap,
+    context: Context | Sequence[Context],
+    about: dict[str, Any] | None = None,
+    device: str | None = None,
+) -> Discovery | list[Discovery]:
+    """The hidden kernel of a system, with error bar, check on pairs kept back, identifiability and diagnostics.
+
+    The kernel is found from all pairs; the check finds another one from four in five of them. A map that is tied to d
+    takes d of the pairs and is checked on the others. For several systems, or a batch with one leading dimension, the
+    answer is a list.
+    """
+    if not isinstance(context, Context):
+        return [_one(model, each, about, device) for each in context]
+    if len(context.batch_shape) > 1:
+        raise InputError(
+            f"discover takes one system or a batch with one leading dimension, got a batch of shape "
+            f"{tuple(context.batch_shape)}; flatten it."
+        )
+    if context.batch_shape:
+        return [_one(model, context[i], about, device) for i in range(context.batch_shape[0])]
+    return _one(model, context, about, device)
+
+
+def _one(model: KernelMap, context: Context, about: dict[str, Any] | None, device: str | None) -> Discovery:
+    check_magnitude(context)
+    for name, values in (("responses f", context.F), ("tokens of u", context.U)):
+        if not values.abs().max() > 0:
+            raise InputError(f"all {name} are zero: there is nothing to discover.")
+    model = deepcopy(model.on(device)).double()
+    context = context.to(torch.float64).to(model.u_std.device)
+    if isinstance(model, ProbabilisticMap):
+        model.check_context(context)
+        with torch.no_grad():
+            model = model.select_model(context)
+            estimate = model.posterior(context)
+        check, open_questions = check_heldout(model, context), ()
+    else:
+        estimate, check = find_kernel(model, context)
+        context, open_questions = estimate.context, point_diagnostics(model, estimate, check)
+    with torch.no_grad():
+        std = estimate.std
+        known = std.isfinite().all() if isinstance(model, ProbabilisticMap) else True
+        if not (estimate.kernel.values.isfinite().all() and known):
+            raise InputError(
+                "the kernel that fits these pairs is not a finite number everywhere. Check the units of u, f and the "
+                "grid, and drop pairs whose values are far from all others."
+            )
+    identifiability = identifiability_of(context, estimate)
+    residuals: tuple[Residual, ...] = ()
+    if isinstance(estimate, KernelPosterior):
+        with torch.no_grad():
+            residuals = largest_residuals(estimate)
+    return Discovery(
+        kernel=estimate.kernel,
+        std=std,
+        posterior=estimate,
+        context=context,
+        check=check,
+        classical=dartr(context),
+        identifiability=identifiability,
+        diagnostics=open_questions + diagnose(context, model, estimate, identifiability, check, residuals),
+        residuals=residuals,
+        about=about or {},
+    )

@@ -1,0 +1,149 @@
+"""How good a map is on systems it has not seen: the paper's errors, and those on held-out pairs."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from kernelmap.core.context import Context
+from kernelmap.core.grids import Grid
+from kernelmap.core.kernel import Kernel
+from kernelmap.core.metrics import coverage, exploration_measure, kernel_error, operator_error
+from kernelmap.core.posterior import KernelPosterior
+from kernelmap.core.progress import progress
+from kernelmap.core.systems import SystemSet, strided_draws
+from kernelmap.maps import KernelMap, ProbabilisticMap
+
+CHUNK = 16
+
+
+class Estimated(NamedTuple):
+    """Kernels of a batch of contexts and, where there are such, their standard deviation and the posterior."""
+
+    kernel: Kernel
+    std: Tensor | None
+    posterior: KernelPosterior | None = None
+
+    def respond(self, U: Float[Tensor, "*#b N n"]) -> Float[Tensor, "*b M n"]:
+        return self.kernel.apply(U) if self.posterior is None else self.posterior.respond(U)
+
+
+class Focus(NamedTuple):
+    """Where kernels are compared: at these rows x, with the measure rho over y."""
+
+    rows: Bool[Tensor, " M"]
+    rho: Float[Tensor, " N"]
+
+
+def evaluate(
+    model: KernelMap,
+    systems: SystemSet,
+    d: int,
+    heldout: SystemSet | None = None,
+    focus: Focus | None = None,
+    device: str | None = None,
+) -> dict[str, Any]:
+    """The model's size, and its `errors` on contexts of d pairs."""
+    model = model.on(device)
+    model.check_pairs(d)
+    found = errors(lambda context: estimate(model, context), systems, d, heldout, focus)
+    return {"parameters": model.parameter_count, "systems": found}
+
+
+@torch.no_grad()
+def estimate(model: KernelMap, context: Context, band: bool = True) -> Estimated:
+    """The map's kernels, on its device; without a band where none is wanted, which may take long to find."""
+    context = context.to(model.u_std.device)
+    if not isinstance(model, ProbabilisticMap):
+        return Estimated(model(context), None)
+    model.check_context(context)
+    posterior = model.posterior(context.to(torch.float64))
+    return Estimated(posterior.kernel, posterior.std if band else None, posterior)
+
+
+def errors(
+    estimate: Callable[[Context], Estimated],
+    systems: SystemSet,
+    d: int,
+    heldout: SystemSet | None = None,
+    focus: Focus | None = None,
+) -> dict[str, dict[str, float | None]]:
+    """Errors as fractions, system by system, over all strided contexts of d pairs.
+
+    operator_error_context: on the context's own pairs, as the paper has it.
+    operator_error_heldout: on pairs of the same systems kept in `heldout`, or else on all their other pairs; None when
+        there are none.
+    kernel_error: in L2(rho), averaged over contexts; rho is that of all pairs unless `focus` says otherwise. None
+        without a true kernel.
+    kernel_error_pooled: of the kernel averaged over contexts, as the paper's printed values have it.
+    coverage95: fraction of the rho-mass on which the true kernel lies in the 95 % band; for maps that give one.
+    """
+    draws = strided_draws(systems.pairs, d)
+    results = {}
+    for index, name in enumerate(progress(systems.names, "Evaluating")):
+        parts = [_of_draws(estimate, systems, heldout, index, chunk) for chunk in draws.split(CHUNK)]
+        context, others, kernels, *bands = (torch.cat(part) for part in zip(*parts, strict=True))
+        results[name] = {
+            "operator_error_context": float(context.mean()),
+            "operator_error_heldout": float(others.mean()) if heldout is not None or d < systems.pairs else None,
+        }
+        results[name] |= _of_kernels(kernels, bands[0] if bands else None, systems, index, focus)
+    return results
+
+
+def _of_kernels(
+    kernels: Float[Tensor, "n M N"],
+    std: Float[Tensor, "n M N"] | None,
+    systems: SystemSet,
+    index: int,
+    focus: Focus | None,
+) -> dict[str, float | None]:
+    """Errors of one system's kernels, against the true one."""
+    if systems.kernels is None:
+        return {"kernel_error": None, "kernel_error_pooled": None}
+    if focus is None:
+        rho = exploration_measure(systems.u[0 if systems.shares_inputs else index], systems.y)
+        focus = Focus(torch.ones(systems.x.size, dtype=torch.bool, device=rho.device), rho)
+    rho, y = focus.rho.to(kernels), systems.y
+    kernels, truth = kernels[:, focus.rows], systems.kernels[index][focus.rows].to(kernels)
+    found: dict[str, float | None] = {
+        "kernel_error": float(kernel_error(kernels, truth, rho, y).mean()),
+        "kernel_error_pooled": float(kernel_error(kernels.mean(dim=0), truth, rho, y)),
+    }
+    if std is not None:
+        found["coverage95"] = float(coverage(kernels, std[:, focus.rows], truth, rho, y).mean())
+    return found
+
+
+def _of_draws(
+    estimate: Callable[[Context], Estimated],
+    systems: SystemSet,
+    heldout: SystemSet | None,
+    index: int,
+    draws: Int[Tensor, "n d"],
+) -> tuple[Tensor, ...]:
+    """Context error, held-out error, kernel and, where there is one, standard deviation, for several draws."""
+    found = estimate(systems.batch(draws, torch.tensor([index])))
+    inside = torch.zeros(len(draws), systems.pairs, dtype=torch.bool, device=draws.device).scatter_(1, draws, True)
+    predicted, measured = _responses(found, systems, index)
+    errors = [_of_pairs(predicted, measured, inside, systems.x)]
+    if heldout is None:
+        errors.append(_of_pairs(predicted, measured, ~inside, systems.x))
+    else:
+        errors.append(operator_error(*_responses(found, heldout, index), heldout.x))
+    return *errors, found.kernel.values[:, 0], *([] if found.std is None else [found.std[:, 0]])
+
+
+def _responses(found: Estimated, systems: SystemSet, index: int) -> tuple[Tensor, Tensor]:
+    """Predicted and measured responses to all inputs of a system."""
+    u = systems.u[0 if systems.shares_inputs else index].to(found.kernel.right)
+    predicted = found.respond(u.mT)[:, 0]
+    return predicted, systems.f[index].mT.to(predicted).expand_as(predicted)
+
+
+def _of_pairs(predicted: Tensor, measured: Tensor, chosen: Bool[Tensor, "n P"], x: Grid) -> Float[Tensor, " n"]:
+    chosen = chosen.to(predicted.device)
+    pairs = torch.stack([row.nonzero()[:, 0] for row in chosen])[:, None].expand(-1, predicted.shape[-2], -1)
+    return operator_error(predicted.gather(-1, pairs), measured.gather(-1, pairs), x)

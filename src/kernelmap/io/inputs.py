@@ -1,0 +1,128 @@
+"""`read_inputs`: new inputs u for a kernel that is known, and the shape that their responses f have in the file."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from kernelmap.core.context import Context
+from kernelmap.core.errors import InputError
+from kernelmap.core.files import existing_file
+from kernelmap.core.grids import Grid
+from kernelmap.core.kernel import Kernel
+from kernelmap.io.entries import Entries, numbers, require_finite, vector
+from kernelmap.io.fields import fields_on, plane_mesh
+from kernelmap.io.formats import file_format, read_entries
+from kernelmap.io.integral import input_grid, input_rows
+from kernelmap.io.layouts import decide
+from kernelmap.io.measurements import KNOWN
+from kernelmap.io.mesh import functions_on, mesh_step, vanishes_outside
+from kernelmap.io.tokens import token_inputs
+from kernelmap.operators.radial import radial_tokens
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """n inputs; the responses (M, n), pair by pair, are the entries `at` of an array of this shape."""
+
+    U: Float[Tensor, "N n"]
+    shape: tuple[int, ...]
+    at: Int[np.ndarray, " m"]
+
+    def laid_out(self, values: Float[Tensor, "M n"]) -> np.ndarray:
+        """Responses in the shape of f; NaN where u does not say what f is."""
+        f = np.full(self.shape, np.nan)
+        f.flat[self.at] = values.cpu().numpy().T.ravel()
+        return f
+
+
+def read_inputs(path: Path | str, kernel: Kernel) -> Inputs:
+    """The inputs of a file of measurements, which need not hold f; they must be on the kernel's grid."""
+    path = existing_file(path, "a file of inputs (HDF5, NPZ or MAT)")
+    try:
+        entries = read_entries(path, file_format(path), KNOWN)
+        if "a kernelmap context file" in entries:
+            context = Context.load(path)
+            return _columns(context.U.double(), context.y, kernel, True)
+        layout = decide(entries | {"F" if "U" in entries else "f": None})
+        if layout == "mesh":
+            return _on_mesh(entries, kernel)
+        if layout == "fields":
+            return _on_plane(entries, kernel)
+        if layout == "integral":
+            u = input_rows(entries, input_grid(entries))
+            if len(u) != 1:
+                raise InputError(f"u holds {len(u)} systems, but a discovery is of one; give u as (P, N).")
+            U, y = torch.from_numpy(u[0].T.copy()), input_grid(entries)
+            return _rows(U, y, kernel, np.shape(entries["f"]) if "f" in entries else ())
+        U, y = token_inputs(entries)
+        require_finite("U", U)
+        return _columns(torch.from_numpy(U), y, kernel, "x" in entries or not kernel.x.is_point)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _on_mesh(entries: Entries, kernel: Kernel) -> Inputs:
+    """Radial tokens at all points of the mesh within which u is known to the last radius."""
+    x = vector(entries, "x")
+    dx, y = mesh_step(x), kernel.y
+    if y.dim != 1 or not kernel.x.is_point:
+        raise InputError("the discovery is not of a radial mesh; give inputs laid out as its data were.")
+    own = float(y.points[0, 0])
+    if abs(dx - own) > 1e-6 * own:
+        raise InputError(f"the kernel's radii have steps of {own:.6g}, the mesh {dx:.6g}; interpolate u to that step.")
+    u, count = functions_on(entries, "u", len(x)), y.size
+    require_finite("u", u)
+    reached = np.ones(u.shape, dtype=bool)
+    if not vanishes_outside(entries):
+        reached[:, :count] = reached[:, -count:] = False
+    if not reached.any():
+        raise InputError(
+            f"the mesh is {x[-1] - x[0]:.6g} long, but u must be known within {count * dx:.6g} on both sides of a "
+            'point: give u on a longer mesh, or set outside = "zero" if u is zero beyond it.'
+        )
+    windows = torch.from_numpy(np.pad(u, ((0, 0), (count, count)))).unfold(-1, 2 * count + 1, 1)
+    tokens = radial_tokens(windows[torch.from_numpy(reached)], count)[:, 0]
+    return Inputs(tokens.T.contiguous(), numbers(entries, "u").shape, np.flatnonzero(reached))
+
+
+def _on_plane(entries: Entries, kernel: Kernel) -> Inputs:
+    mesh, shape = plane_mesh(entries)
+    u = fields_on(entries, "u", shape)
+    U = torch.from_numpy(u.reshape(len(u), -1).T.copy())
+    components = kernel.x.components
+    plain = components == 1 and numbers(entries, "u").ndim == 3
+    lead = (len(u),) if plain else (len(u), components)
+    return _placed(U, mesh.with_components(u.shape[1]), kernel, (*lead, *shape))
+
+
+def _rows(U: Tensor, y: Grid, kernel: Kernel, given: tuple[int, ...]) -> Inputs:
+    """A response in each row; with one output point the last axis is left out, unless f has it."""
+    n, M = U.shape[1], kernel.x.size
+    shape = (n,) if M == 1 else (n, M)
+    return _placed(U, y, kernel, given if given and np.prod(given) == n * M else shape)
+
+
+def _columns(U: Tensor, y: Grid, kernel: Kernel, matrix: bool) -> Inputs:
+    """A response in each column."""
+    n, M = U.shape[1], kernel.x.size
+    placed = _placed(U, y, kernel, (M, n) if matrix else (n,))
+    return Inputs(placed.U, placed.shape, np.arange(M * n).reshape(M, n).T.ravel())
+
+
+def _placed(U: Tensor, y: Grid, kernel: Kernel, shape: tuple[int, ...]) -> Inputs:
+    own = kernel.y
+    if U.shape[0] != own.size or y.components != own.components or y.points.shape != own.points.shape:
+        raise InputError(
+            f"the kernel takes inputs with {own.size} values on {len(own.points)} points, got {U.shape[0]} on "
+            f"{len(y.points)}; give u on the grid that the kernel was found on."
+        )
+    if not torch.allclose(y.points, own.points, rtol=1e-6, atol=1e-9):
+        low, high = (points.flatten().tolist() for points in (own.points.amin(dim=0), own.points.amax(dim=0)))
+        raise InputError(
+            f"the inputs are on other points than the kernel, which runs from {low} to {high}; interpolate u."
+        )
+    return Inputs(U, shape, np.arange(kernel.x.size * U.shape[1]))

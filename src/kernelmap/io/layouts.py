@@ -1,0 +1,102 @@
+"""Which layout a file has: the entry `operator` decides, and without it the names of the other entries do."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernelmap.core.errors import InputError
+from kernelmap.io.entries import Entries
+
+
+@dataclass(frozen=True)
+class Layout:
+    """`names` are the entries it cannot do without, `marks` those that tell it from the others."""
+
+    names: tuple[str, ...]
+    marks: tuple[str, ...]
+    meaning: str
+
+
+LAYOUTS = {
+    "mesh": Layout(("x", "u", "f"), (), "f(x) = ∫ K(r) [u(x+r) + u(x-r) - 2u(x)] dr, u and f on the mesh x"),
+    "fields": Layout(("x1", "x2", "u", "f"), ("x1", "x2"), "fields u and f on the plane mesh x1, x2"),
+    "tokens on radii": Layout(("U", "F", "r"), ("U", "F"), "f_j = Σ K(r) w(r) U[r, j], a pair in each column"),
+    "tokens on points": Layout(
+        ("U", "F", "y", "weights"), ("U", "F"), "f_j(x) = Σ K(x, y) w(y) U[y, j], a pair in each column"
+    ),
+    "integral": Layout(("y", "u", "f"), ("y",), "f_j(x) = ∫ K(x, y) u_j(y) dy, a pair in each row of u and f"),
+}
+"""In the order in which they are listed in messages; the mesh, which has no mark, is what is left."""
+
+OPERATORS = {
+    "radial": ("mesh",),
+    "fields": ("fields",),
+    "tokens": ("tokens on radii", "tokens on points"),
+    "integral": ("integral",),
+}
+"""What the entry `operator` may say, and the layouts that it allows."""
+
+PLANNED = {"t": "a convolution", "positions": "an interaction"}
+"""Entries that mark layouts which are not read yet."""
+
+
+def decide(entries: Entries) -> str:
+    """The name of the layout."""
+    allowed = _said(entries)
+    fitting = fitting_layouts(entries, allowed)
+    marked = [layout for layout in fitting if LAYOUTS[layout].marks]
+    if len(fitting) == 1:
+        return fitting[0]
+    if len(marked) == 1 and not {"U", "F"} & set(LAYOUTS[marked[0]].marks):
+        # x belongs to the layout of y, as the points of f; the radial mesh is what a file without marks has.
+        return marked[0]
+    if fitting:
+        listed = "; or ".join(f"{layout}: {LAYOUTS[layout].meaning}" for layout in fitting)
+        raise InputError(
+            f"the entries {', '.join(sorted(entries))} could be two things ({listed}). Keep one layout, or say which "
+            f"it is by an entry operator: {_words(fitting)}."
+        )
+    for mark, name in PLANNED.items():
+        if mark in entries:
+            raise InputError(
+                f"the entry {mark} marks {name}, which this version does not read; write its tokens as U, F, y and "
+                "weights (docs/your-data.md)."
+            )
+    known = "; ".join(f"{layout}: {', '.join(shape.names)}" for layout, shape in LAYOUTS.items() if layout in allowed)
+    raise InputError(
+        f"expected the entries of one layout ({known}), got {', '.join(sorted(entries)) or 'no entries'}. "
+        "Rename or add entries; capitals matter."
+    )
+
+
+def fitting_layouts(entries: Entries, allowed: tuple[str, ...] = tuple(LAYOUTS)) -> list[str]:
+    """Those of which all entries are there."""
+    return [layout for layout in allowed if set(LAYOUTS[layout].names) <= set(entries)]
+
+
+def also(entries: Entries, chosen: str) -> str | None:
+    """What else the same entries could mean, and how to say so."""
+    if chosen not in LAYOUTS or "operator" in entries:
+        return None
+    others = [layout for layout in fitting_layouts(entries) if layout != chosen]
+    if not others:
+        return None
+    return "; ".join(f"{layout}, {LAYOUTS[layout].meaning}: operator = {_words([layout])}" for layout in others)
+
+
+def _said(entries: Entries) -> tuple[str, ...]:
+    """The layouts that the entry `operator` allows; all without it."""
+    if "operator" not in entries:
+        return tuple(LAYOUTS)
+    word = np.asarray(entries["operator"])
+    name = word.item() if word.size == 1 else None
+    name = name.decode() if isinstance(name, bytes) else name
+    if name not in OPERATORS:
+        raise InputError(f"operator must be the text {', '.join(map(repr, OPERATORS))} or be left out, got {word}.")
+    return OPERATORS[name]
+
+
+def _words(layouts: list[str]) -> str:
+    """The values of `operator` that stand for layouts."""
+    names = [word for word, meant in OPERATORS.items() if set(meant) & set(layouts)]
+    return " or ".join(map(repr, names))

@@ -1,0 +1,205 @@
+"""The Nonlocal Attention Operator."""
+
+from math import sqrt
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from kernelmap.core.context import Context
+from kernelmap.core.domain import ContextShape, Domain
+from kernelmap.core.errors import InputError
+from kernelmap.core.grids import Grid
+from kernelmap.core.kernel import Kernel
+from kernelmap.maps.base import KernelMap
+from kernelmap.maps.componentwise import Componentwise
+from kernelmap.maps.nao.attention import AttendedTokens, join_heads, split_heads, stack_blocks
+from kernelmap.maps.nao.functions import GridFunction, LowRankFunction
+from kernelmap.maps.nao.layernorm import NormedTokens
+from kernelmap.maps.nao.norms import ContinuousNormaliser, FunctionNorm, TokenNorm
+from kernelmap.maps.nao.options import NAOOptions
+from kernelmap.maps.nao.options import Normaliser as NormaliserName
+from kernelmap.maps.registry import register
+
+
+@register("nao")
+class NAO(KernelMap):
+    """Linear attention over the tokens X = [U; F], and the kernel from the last layer's attention:
+
+        A = Q Kᵀ / √dk,  X <- X + norm(h A X)          for all layers but the last
+        K(x, y) = ∫ W_u(x, z) A_uu(z, y) dz + ∫ W_f(x, z) A_fu(z, y) dz
+
+    W_u and W_f are functions of position, so the map takes any grid of its domain. A single f-token is a point, not
+    an integral: it enters the kernel with weight one.
+    """
+
+    Options = NAOOptions
+    default_normaliser: ClassVar[NormaliserName] = "continuous"
+    uses_f: ClassVar[bool] = True
+    tied_to_grid: ClassVar[bool] = False
+    at_any_point: ClassVar[bool] = True
+
+    def __init__(self, shape: ContextShape, options: NAOOptions) -> None:
+        super().__init__(shape, options)
+        self.normaliser = options.normaliser or self.default_normaliser
+        width = 2 * options.heads * options.dk
+        self.projections = nn.ModuleList(nn.Linear(shape.d, width) for _ in range(options.layers))
+        domains = (shape.y, shape.x) if self.uses_f else (shape.y,)
+        if self.normaliser == "continuous":
+            norms = [ContinuousNormaliser(domains, options.heads) for _ in range(options.layers - 1)]
+        elif self.normaliser == "functions":
+            norms = [FunctionNorm(domains, shape.d) for _ in range(options.layers + self.last_norm)]
+        else:
+            size = shape.N + (shape.M if self.uses_f else 0)
+            pairs = shape.d if self.normaliser == "array" else None
+            norms = [TokenNorm(size, pairs) for _ in range(options.layers + self.last_norm)]
+        self.norms = nn.ModuleList(norms)
+        self.build_mixer()
+
+    @classmethod
+    def build(cls, shape: ContextShape, options: NAOOptions) -> KernelMap:
+        if options.per_component and shape.x.components > 1:
+            return Componentwise(cls, shape, options)
+        return cls(shape, options)
+
+    @property
+    def last_norm(self) -> bool:
+        """Whether LayerNorm is applied once more, before the last layer."""
+        return False
+
+    def build_mixer(self) -> None:
+        self.w_u = self.function(self.shape.x, self.shape.y)
+        self.w_f = self.function(self.shape.x, self.shape.x) if self.uses_f else None
+
+    def function(self, x: Domain, z: Domain) -> GridFunction | LowRankFunction:
+        """A function of two points."""
+        heads, rank, hidden = self.options.heads, self.options.rank, self.options.hidden
+        if rank is None or x.is_point:
+            return GridFunction((x, z), heads, hidden)
+        return LowRankFunction((x, z), heads, rank, hidden)
+
+    def rows(
+        self, at: Float[Tensor, "m dx"], coordinates: tuple[Tensor, Tensor], h: Float[Tensor, " n"]
+    ) -> Float[Tensor, "H M n"]:
+        """[W_u W_f] from the points `at` to the tokens' grids, times the weights of the integrals over z."""
+        y, x = coordinates
+        u = self.w_u(at, y) * h[: len(y) * self.shape.y.components]
+        if self.w_f is None:
+            return u
+        f = self.w_f(at, x)
+        return torch.cat([u, f if self.shape.x.is_point else f * h[u.shape[-1] :]], dim=-1)
+
+    def mixed(
+        self,
+        at: Float[Tensor, "m dx"],
+        coordinates: tuple[Tensor, Tensor],
+        h: Float[Tensor, " n"],
+        q: Float[Tensor, "*#b H n dk"],
+    ) -> Float[Tensor, "*#b H M dk"]:
+        """[W_u W_f] diag(h) Q, without the matrix."""
+        y, x = coordinates
+        size = len(y) * self.shape.y.components
+        weighted = h[:, None] * q
+        left = self.w_u.integrate(at, y, weighted[..., :size, :])
+        if self.w_f is None:
+            return left
+        return left + self.w_f.integrate(at, x, (q if self.shape.x.is_point else weighted)[..., size:, :])
+
+    def kernel(self, context: Context) -> Kernel:
+        return self.kernel_at(context, context.x)
+
+    def kernel_at(self, context: Context, x: Grid) -> Kernel:
+        coordinates, h = self.geometry(context)
+        if self.normaliser in ("array", "functions"):
+            q, k = self.layer_normed(context, coordinates, h)
+            return self.from_queries(context, x, q, join_heads(k))
+        X = self.tokens(context, h)
+        if self.normaliser == "tokens":
+            first, *norms = [norm for norm in self.norms if isinstance(norm, TokenNorm)]
+            X = NormedTokens.of(X.standardised, h, first)
+            for projection, norm in zip(self.linear_layers, norms, strict=False):
+                X = X.attend(projection.weight.mT, projection.bias, self.options.heads, norm)
+            return self.mix(X, context, x)
+        for projection, norm in zip(self.linear_layers, self.norms, strict=False):
+            X = X.attend(projection.weight.mT, projection.bias, *norm(coordinates[: len(h)]))
+        return self.mix(X, context, x)
+
+    def from_queries(
+        self, context: Context, x: Grid, q: Float[Tensor, "*#b H n dk"], k: Float[Tensor, "*#b n Hdk"]
+    ) -> Kernel:
+        """Σ_heads rows Q K_uᵀ, as factors."""
+        coordinates, h = self.geometry(context)
+        left = join_heads(self.mixed(self.places(x), coordinates, torch.cat(h), q))
+        scale = self.unit / sqrt(self.options.dk)
+        return Kernel(k[..., : context.y.size, :].mT, context.y, x, left * scale)
+
+    def mix(self, X: AttendedTokens | NormedTokens, context: Context, x: Grid) -> Kernel:
+        """Σ_heads rows Q K_uᵀ. With fewer rows than columns of Q, from vectors: (rows X) W_Q W_Kᵀ Xᵀ."""
+        weight, bias = self.linear_layers[-1].weight, self.linear_layers[-1].bias
+        heads, M = self.options.heads, x.size
+        if weight.shape[0] // 2 < M:
+            q, k = (stack_blocks(X.times(weight.mT)) + bias).chunk(2, dim=-1)
+            return self.from_queries(context, x, split_heads(q, heads), k)
+        coordinates, h = self.geometry(context)
+        rows = self.rows(self.places(x), coordinates, torch.cat(h)) / sqrt(self.options.dk) * self.unit
+        w_q, w_k = weight.unflatten(0, (2, heads, -1))
+        b_q, b_k = bias.unflatten(0, (2, heads, -1))
+        sizes = [len(part) for part in X.h]
+        columns = [part.flatten(0, 1).mT for part in rows.split(sizes, dim=-1)]
+        attended_rows = X.transposed_times(columns).mT.unflatten(-2, (heads, M))
+        left = attended_rows @ w_q.mT + rows.sum(dim=-1, keepdim=True) * b_q[:, None]
+        values = X.times((left @ w_k).sum(dim=-3).mT)[0] + (left @ b_k[..., None]).sum(dim=-3).mT
+        return Kernel(values.mT, context.y, x)
+
+    @property
+    def linear_layers(self) -> list[nn.Linear]:
+        """The projections to queries and keys, one per layer."""
+        return [p for p in self.projections if isinstance(p, nn.Linear)]
+
+    def geometry(self, context: Context) -> tuple[tuple[Tensor, Tensor], list[Tensor]]:
+        """Coordinates of both grids in [-1, 1], and the quadrature weight of every token."""
+        tied = self.tied_to_grid or self.normaliser in ("tokens", "array")
+        if tied and (context.y.size, context.x.size) != (self.shape.N, self.shape.M):
+            raise InputError(
+                f"this model is tied to the grid it was trained on, {self.shape.N} input and {self.shape.M} output "
+                f"values, got {context.y.size} and {context.x.size}. Interpolate, or use the continuous NAO."
+            )
+        domains = ((self.shape.y, context.y), (self.shape.x, context.x))
+        y, x = (domain.coordinates(grid).to(self.u_std) for domain, grid in domains)
+        h = [domain.token_weights(grid).to(self.u_std) for domain, grid in domains]
+        return (y, x), h[: 2 if self.uses_f else 1]
+
+    def places(self, x: Grid) -> Float[Tensor, "m dx"]:
+        """Output points in the coordinates of W_u and W_f."""
+        return self.shape.x.coordinates(x).to(self.u_std)
+
+    def tokens(self, context: Context, h: list[Tensor]) -> AttendedTokens:
+        moments = [(self.u_mean, self.u_std), (self.f_mean, self.f_std)]
+        return AttendedTokens([context.U, context.F][: len(h)], moments[: len(h)], h)
+
+    def layer_normed(
+        self, context: Context, coordinates: tuple[Tensor, Tensor], h: list[Tensor]
+    ) -> tuple[Float[Tensor, "*#b H n dk"], Float[Tensor, "*#b H n dk"]]:
+        """Queries and keys of the last layer with LayerNorm, which needs the tokens themselves."""
+        weights = torch.cat(h)
+        places = (coordinates[: len(h)], weights) if self.normaliser == "functions" else ()
+        first, *norms = self.norms
+        X = first(stack_blocks(self.tokens(context, h).standardised), *places)
+        for projection, norm in zip(self.linear_layers[:-1], norms, strict=False):
+            q, k = (split_heads(part, self.options.heads) for part in projection(X).chunk(2, dim=-1))
+            X = X + norm(self.attention(q, k, weights, X).sum(dim=-3), *places)
+        X = norms[-1](X, *places) if self.last_norm else X
+        q, k = self.projections[-1](X).chunk(2, dim=-1)
+        return split_heads(q, self.options.heads), split_heads(k, self.options.heads)
+
+    def attention(self, q: Tensor, k: Tensor, h: Tensor, values: Tensor) -> Float[Tensor, "*#b H n c"]:
+        """(Q Kᵀ / √dk) diag(h) V, associated as Q (Kᵀ diag(h) V)."""
+        return q @ ((k * (h[:, None] / sqrt(q.shape[-1]))).mT @ values[..., None, :, :])
+
+
+@register("nao-u")
+class NAOu(NAO):
+    """NAO that sees the inputs only: the f-tokens are left out."""
+
+    uses_f = False

@@ -1,0 +1,1 @@
+"""The paper: its tables, figures and claims, benchmarks, and the authors' checkpoints."""

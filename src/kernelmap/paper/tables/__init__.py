@@ -1,0 +1,1 @@
+"""The paper's tables, as declarations of rows, and what makes them."""

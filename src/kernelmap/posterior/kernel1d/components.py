@@ -1,0 +1,124 @@
+"""Mixture components: Gaussian priors of a kernel K(t) on [0, 1], made of cosines.
+
+    K(t) = e(t) Σ_k cos(π k w(t)) ω_k z_k ,   z ~ N(0, 1)
+    w(t) = log(1 + t/q) / log(1 + 1/q)  (t itself for q = 0)                                   warp
+    e(t) = (t + h)^-p exp(-r t)  up to t = end, 0 beyond                                       envelope
+    ω_k² = (1 + ((k - k0) / κ)²)^-ν + φ²                                                       spectrum, floor φ
+
+h is half the grid's first step, so that an integrable singularity (p > 0) has a value at t = 0. Of a peak at c of width
+s, w = (t - c) / 6s + 1/2 and e = exp(-((t - c) / s)² / 2), within three widths.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+SMALLEST_WEIGHT = 1e-5
+"""Cosines whose ω is smaller than this share of the largest are left out: below the errors of any data."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A warp q and an envelope: power p, rate r, end."""
+
+    warp: float = 0.0
+    power: float = 0.0
+    rate: float = 0.0
+    end: float = 1.0
+
+    def features(self, t: Float[Tensor, " N"], h: float, count: int) -> Float[Tensor, "N R"]:
+        """e(t) cos(π k w(t)) for k < count; of t in [-1, 1], both sides of zero, with w(|t|) mirrored at zero."""
+        size = t.abs()
+        w = torch.log1p(size / self.warp) / math.log1p(1 / self.warp) if self.warp > 0 else size
+        if (t < 0).any():
+            w = (1 + t.sign() * w) / 2
+        e = (size + h) ** -self.power * torch.exp(-self.rate * size) * (size <= self.end + 1e-9)
+        return cosines(w, count) * e[:, None]
+
+
+@dataclass(frozen=True)
+class Peak:
+    """An envelope at a centre c in (0, 1) of the range, of width s."""
+
+    centre: float
+    width: float
+
+    def features(self, t: Float[Tensor, " N"], h: float, count: int) -> Float[Tensor, "N R"]:
+        centre, width = (2 * self.centre - 1, 2 * self.width) if (t < 0).any() else (self.centre, self.width)
+        z = (t - centre) / width
+        return cosines(z / 6 + 0.5, count) * (torch.exp(-(z**2) / 2) * (z.abs() <= 3))[:, None]
+
+
+def cosines(w: Float[Tensor, " N"], count: int) -> Float[Tensor, "N R"]:
+    """cos(π k w), k < count."""
+    return torch.cos(math.pi * w[:, None] * torch.arange(count, dtype=w.dtype))
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """ω_k² = (1 + ((k - k0) / κ)²)^-ν + φ². The floor φ is what a kernel may have beside its main shape."""
+
+    centre: float
+    width: float
+    decay: float
+    floor: float = 0.0
+
+    def weights(self, count: int) -> Float[Tensor, " R"]:
+        k = torch.arange(count, dtype=torch.float64)
+        return ((1 + ((k - self.centre) / self.width) ** 2) ** -self.decay + self.floor**2).sqrt()
+
+
+@dataclass(frozen=True)
+class Group:
+    """A component for every block of so many cosines with every spectrum.
+
+    background: size, relative to the main part, of a smooth part on the whole range; none if 0.
+    alike: whether its blocks, such as peaks at all places, have the same odds.
+    """
+
+    blocks: tuple[Block | Peak, ...]
+    spectra: tuple[Spectrum, ...]
+    cosines: int
+    background: float = 0.0
+    alike: bool = False
+
+    @property
+    def size(self) -> int:
+        return len(self.blocks) * len(self.spectra)
+
+
+BACKGROUND, BACKGROUND_COSINES = Spectrum(0, 6, 2), 24
+
+
+class Component(NamedTuple):
+    """K = Φ z with z ~ N(0, 1): the columns of Φ are those of features[block] named by `columns`, times `omega`."""
+
+    block: int
+    columns: slice
+    omega: Float[Tensor, " R"]
+
+
+class Features(NamedTuple):
+    """Blocks of features on one grid, and the components made of them."""
+
+    blocks: list[Tensor]
+    components: list[Component]
+
+    @classmethod
+    def of(cls, groups: tuple[Group, ...], t: Float[Tensor, " N"], h: float) -> "Features":
+        blocks, components = [], []
+        for group in groups:
+            behind = group.background * BACKGROUND.weights(BACKGROUND_COSINES if group.background else 0)
+            for block in group.blocks:
+                for spectrum in group.spectra:
+                    omega = torch.cat([spectrum.weights(group.cosines), behind])
+                    kept = (omega > SMALLEST_WEIGHT * omega.max()).nonzero()[:, 0]
+                    columns = slice(int(kept[0]), int(kept[-1]) + 1)
+                    components.append(Component(len(blocks), columns, omega[columns]))
+                own = block.features(t, h, group.cosines)
+                blocks.append(torch.cat([own, Block().features(t, h, len(behind))], dim=1))
+        return cls(blocks, components)

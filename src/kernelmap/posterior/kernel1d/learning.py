@@ -1,0 +1,104 @@
+"""Learning the prior from systems, pairs alone: expectation-maximisation of odds and hyper-priors.
+
+Learned components: the kernels that the generic prior finds from all pairs of every system, as directions of a prior.
+
+E: fit every system under the present prior; weights of components, amplitudes and noise levels.
+M: odds and densities are the mean weights over systems, beside a few systems' worth of the start.
+"""
+
+import math
+from collections.abc import Iterable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kernelmap.core.context import Context
+from kernelmap.core.progress import progress
+from kernelmap.posterior.kernel1d.components import Block, Group, Spectrum
+from kernelmap.posterior.kernel1d.errors import Density
+from kernelmap.posterior.kernel1d.fit import Fit, fit
+from kernelmap.posterior.kernel1d.mixture import pool
+from kernelmap.posterior.kernel1d.prior import Kernel1dOptions, Learned, Prior
+
+RIDGE = 1e-8
+"""Of the fit of cosines to a kernel: there may be more cosines than points."""
+
+LEAST_ODDS = 5e-5
+"""Components that learning leaves with less are dropped: no training system needed them."""
+
+START_WEIGHT = 5.0
+"""The start counts as much as so many systems: what no training system needed remains possible."""
+
+
+LEARNED_MASS = 0.5
+"""Prior probability of the learned components together: a new system is as likely as not like those of training."""
+
+
+def learn(prior: Prior, contexts: list[Context], full: list[Context], options: Kernel1dOptions) -> Prior:
+    """Odds and hyper-priors of the generic components from contexts, learned components from all pairs of systems."""
+    prior = learn_odds(prior, contexts, options.rounds)
+    if not options.remainders:
+        return prior
+    block, spectrum = Block(options.learned_warp), Spectrum(0, *options.learned_spectrum)
+    kernels = torch.stack([found_kernel(c, prior, block) for c in progress(full, "Kernels")], dim=1)
+    count = len(options.remainders)
+    own = torch.full((count,), math.log(LEARNED_MASS / count), dtype=torch.float64)
+    return prior._replace(
+        learned=Learned(block, spectrum, kernels, tuple(options.remainders)),
+        log_odds=torch.cat([prior.log_odds + math.log(1 - LEARNED_MASS), own]),
+    )
+
+
+def found_kernel(context: Context, prior: Prior, block: Block) -> Float[Tensor, " R"]:
+    """Coefficients, in the cosines of a block, of the kernel that a system's pairs give, for responses of size 1."""
+    found = fit(context.U, context.F[0], context.y, prior)
+    mean, _ = pool(*found.mixture.moments(found.mixture.features.blocks))
+    t = found.y.points[:, 0]
+    phi = block.features(t, 0.5 * float(t[1] - t[0]), prior.cosines)
+    gram = phi.mT @ (found.y.weights[:, None] * phi)
+    ridge = RIDGE * gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype)
+    return torch.linalg.solve(gram + ridge, phi.mT @ (found.y.weights * mean))
+
+
+def learn_odds(prior: Prior, contexts: Iterable[Context], rounds: int) -> Prior:
+    """The prior after some rounds; components keep their shapes."""
+    start, systems = prior, list(contexts)
+    for _ in range(rounds):
+        fits = [fit(c.U, c.F[0], c.y, prior) for c in progress(systems, "Odds")]
+        odds = torch.stack([found.mixture.weights for found in fits]).sum(dim=0) + START_WEIGHT * start.log_odds.exp()
+        amplitude, noise = (
+            updated(density, [levels(found)[which] for found in fits])
+            for which, density in enumerate((start.amplitude, start.noise))
+        )
+        odds = tied(odds, start.groups)
+        prior = prior._replace(log_odds=(odds / odds.sum()).log(), amplitude=amplitude, noise=noise)
+    kept = torch.where(prior.log_odds > math.log(LEAST_ODDS), prior.log_odds, -math.inf)
+    return prior._replace(log_odds=kept.log_softmax(dim=0))
+
+
+def tied(odds: Float[Tensor, " K"], groups: tuple[Group, ...]) -> Float[Tensor, " K"]:
+    """Of groups whose blocks are alike, the mean over them: systems tell little of each place."""
+    parts = odds.split([group.size for group in groups])
+    found = []
+    for group, part in zip(groups, parts, strict=True):
+        table = part.reshape(len(group.blocks), len(group.spectra))
+        found.append((table.mean(dim=0).expand_as(table) if group.alike else table).flatten())
+    return torch.cat(found)
+
+
+def levels(found: Fit) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """log α and log η of all cells of a fit, each with the cells' weights."""
+    weights = torch.cat([cell.weights for cell in found.mixture.cells])
+    return (found.mixture.log_alpha(), weights), (0.5 * found.mixture.white_variance().log(), weights)
+
+
+def updated(start: Density, found: list[tuple[Tensor, Tensor]]) -> Density:
+    """Mean over systems of the weights (C,) of values (C,) on the knots, smoothed over one knot."""
+    step = start.knots[1] - start.knots[0]
+    counts = START_WEIGHT * step * start.log_density.exp()
+    for values, weights in found:
+        hats = (1 - ((values[:, None] - start.knots) / step).abs() / 2).clamp(min=0)
+        hats = hats / hats.sum(dim=1, keepdim=True).clamp(min=1e-9)
+        counts = counts + weights @ hats
+    return Density(start.knots, (counts / counts.sum() / step).log())

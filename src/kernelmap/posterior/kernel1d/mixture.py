@@ -1,0 +1,118 @@
+"""What is known of one kernel after its pairs were seen: a mixture of Gaussians, weighed by evidence."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from kernelmap.posterior.kernel1d.components import Component, Features
+from kernelmap.posterior.kernel1d.errors import Density, ErrorShape
+from kernelmap.posterior.kernel1d.evidence import LOG_GAMMA, Conditioned, Whitened, condition
+
+PRUNED = 1e-4
+"""Cells of the mixture with a smaller weight are left out."""
+
+
+Blocks = list[Tensor] | dict[int, Tensor]
+"""Features, or linear functionals of them, by the number of their block: each (n, R) with an R of its own."""
+
+
+class Cell(NamedTuple):
+    """One component under one shape of errors: its ratios γ that matter, with their weights in the mixture."""
+
+    index: int
+    component: Component
+    shape: ErrorShape
+    given: Conditioned
+    chosen: Int[Tensor, " C"]
+    weights: Float[Tensor, " C"]
+
+
+class Mixture(NamedTuple):
+    """K ~ Σ over cells and ratios γ of weight N(mean, covariance), on a grid; all in the units of the engine.
+
+    weights: of all components.
+    log_evidence: of the pairs, under the whole prior.
+    best: every component that was conditioned, at its likeliest errors and ratio γ.
+    """
+
+    features: Features
+    cells: list[Cell]
+    weights: Float[Tensor, " K"]
+    log_evidence: float
+    best: dict[int, tuple[Conditioned, Int[Tensor, " 1"]]]
+
+    def moments(self, blocks: Blocks) -> tuple[Tensor, Tensor, Tensor]:
+        """Weights (C,), means and variances (C, n) of linear functionals of K, given by those of the features."""
+        parts = [
+            cell.given.moments(blocks[cell.component.block][:, cell.component.columns], cell.chosen)
+            for cell in self.cells
+        ]
+        weights = torch.cat([cell.weights for cell in self.cells])
+        return weights, torch.cat([mean for mean, _ in parts]), torch.cat([variance for _, variance in parts])
+
+    def kappas(self) -> Float[Tensor, " C"]:
+        return torch.cat([cell.given.kappa[cell.chosen] for cell in self.cells])
+
+    def log_alpha(self) -> Float[Tensor, " C"]:
+        """The amplitude, in every cell."""
+        return torch.cat([LOG_GAMMA[cell.chosen] for cell in self.cells]) + self.kappas().log()
+
+    def error_variance(self, b: Float[Tensor, " n"]) -> Float[Tensor, "C n"]:
+        """Of measured responses, in every cell, whose jumps have the variance b."""
+        jumping = torch.cat([torch.full_like(cell.weights, float(cell.shape.has_jumps)) for cell in self.cells])
+        return self.white_variance()[:, None] + (jumping * self.kappas())[:, None] * b
+
+    def white_variance(self) -> Float[Tensor, " C"]:
+        """Of the noise, in every cell."""
+        return torch.cat([cell.shape.nugget * cell.given.kappa[cell.chosen] for cell in self.cells])
+
+
+def pool(
+    weights: Float[Tensor, " C"], means: Float[Tensor, "C n"], variances: Float[Tensor, "C n"]
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance of a mixture."""
+    mean = weights @ means
+    return mean, weights @ (variances + (means - mean).square())
+
+
+def weigh(
+    features: Features,
+    responses: list[Tensor],
+    f: Float[Tensor, " d"],
+    floors: dict[int, float],
+    shapes: list[ErrorShape],
+    log_odds: Float[Tensor, " K"],
+    amplitude: Density,
+) -> Mixture:
+    """Condition components, each with its least variance of white errors, under every shape of errors."""
+    found: list[tuple[int, ErrorShape, Conditioned]] = []
+    for shape in shapes:
+        whitened: dict[int, Whitened] = {}
+        for index, floor in floors.items():
+            block, columns, omega = features.components[index]
+            if block not in whitened:
+                whitened[block] = Whitened.of(responses[block], f, shape)
+            found.append((index, shape, condition(whitened[block], columns, omega, amplitude, floor)))
+    log_weights = torch.stack([given.log_weight + log_odds[index] for index, _, given in found])
+    weights = log_weights.flatten().softmax(dim=0).reshape(log_weights.shape)
+    cells = []
+    for (index, shape, given), own in zip(found, weights, strict=True):
+        chosen = (own > PRUNED).nonzero()[:, 0]
+        if len(chosen):
+            cells.append(Cell(index, features.components[index], shape, given, chosen, own[chosen]))
+    total = sum(cell.weights.sum() for cell in cells)
+    cells = [cell._replace(weights=cell.weights / total) for cell in cells]
+    each = torch.zeros_like(log_odds).index_add(0, torch.tensor([index for index, _, _ in found]), weights.sum(dim=1))
+    best = {index: (given, given.log_weight.argmax()[None]) for index, given in likeliest(found).items()}
+    return Mixture(features, cells, each, float(log_weights.logsumexp(dim=(0, 1))), best)
+
+
+def likeliest(found: list[tuple[int, ErrorShape, Conditioned]]) -> dict[int, Conditioned]:
+    """Of every component, under the shape of errors with the largest evidence."""
+    best: dict[int, Conditioned] = {}
+    for index, _, given in found:
+        if index not in best or given.log_evidence > best[index].log_evidence:
+            best[index] = given
+    return best

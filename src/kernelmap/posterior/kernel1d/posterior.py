@@ -1,0 +1,173 @@
+"""The posterior of a batch of contexts: of every system and output a fit of its own."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kernelmap.core.context import Context
+from kernelmap.core.errors import InputError
+from kernelmap.core.kernel import Kernel
+from kernelmap.core.posterior import ESTIMATES, KernelPosterior, Prediction, check_one_system
+from kernelmap.core.state import prefixed, under
+from kernelmap.posterior.kernel1d.evidence import LOG_GAMMA
+from kernelmap.posterior.kernel1d.fit import Fit
+from kernelmap.posterior.kernel1d.mixture import pool
+from kernelmap.posterior.kernel1d.state import fit_of, state_of
+
+BISECTIONS = 50
+
+
+@ESTIMATES.register("kernel1d")
+@dataclass(frozen=True)
+class Kernel1dPosterior(KernelPosterior):
+    """p(K | pairs): mixtures of Gaussians, one for every system and output, in the order of F's leading dimensions.
+
+    `residual` is the relative residual where the pairs are not known any more.
+    """
+
+    fits: list[Fit]
+    context: Context
+    residual: Float[Tensor, ""] | None = None
+
+    @property
+    def mean(self) -> Float[Tensor, "*b M N"]:
+        return self._kernel_moments[0]
+
+    @property
+    def std(self) -> Float[Tensor, "*b M N"]:
+        return self._kernel_moments[1]
+
+    @cached_property
+    def _kernel_moments(self) -> tuple[Tensor, Tensor]:
+        found = [(fit.units.kernel, *pool(*fit.kernel_moments())) for fit in self.fits]
+        stds = self._stacked([unit * variance.sqrt() for unit, _, variance in found])
+        return self._stacked([unit * mean for unit, mean, _ in found]), stds
+
+    def interval(self, level: float = 0.95) -> tuple[Float[Tensor, "*b M N"], Float[Tensor, "*b M N"]]:
+        """Quantiles of the mixture at every point."""
+        if not 0 < level < 1:
+            raise InputError(f"the level of an interval lies between 0 and 1, got {level}.")
+        low, high = (
+            self._stacked([fit.units.kernel * quantile(*fit.kernel_moments(), p) for fit in self.fits])
+            for p in ((1 - level) / 2, (1 + level) / 2)
+        )
+        return low, high
+
+    def cdf(self, values: Float[Tensor, "*b M N"]) -> Float[Tensor, "*b M N"]:
+        rows = values.expand_as(self.mean).reshape(len(self.fits), -1)
+        found = [below(*fit.kernel_moments(), row / fit.units.kernel) for fit, row in zip(self.fits, rows, strict=True)]
+        return self._stacked(found)
+
+    def predict(self, U: Float[Tensor, "*b N n"]) -> Prediction:
+        batch, M = self.context.batch_shape, self.context.x.size
+        inputs = U.expand(*batch, *U.shape[-2:]).reshape(-1, *U.shape[-2:]).to(torch.float64)
+        found = [(fit.units.f, *pool(*fit.response_moments(inputs[i // M]))) for i, fit in enumerate(self.fits)]
+        stds = self._stacked([unit * variance.sqrt() for unit, _, variance in found])
+        return Prediction(self._stacked([unit * mean for unit, mean, _ in found]), stds)
+
+    def respond(self, U: Float[Tensor, "*#b N n"]) -> Float[Tensor, "*b M n"]:
+        """The mean kernel applied, with the engine's weights at the last point."""
+        first = self.fits[0]
+        return (self.mean * (first.units.length * first.y.weights)) @ U.to(torch.float64)
+
+    def sample(self, count: int, generator: torch.Generator | None = None) -> Float[Tensor, "count M N"]:
+        check_one_system(self.context)
+        return torch.stack([torch.stack([draw(fit, generator) for fit in self.fits]) for _ in range(count)])
+
+    @property
+    def relative_residual(self) -> Float[Tensor, "*b"]:
+        if self.residual is not None:
+            return self.residual
+        F = self.context.F.expand(*self.context.batch_shape, *self.context.F.shape[-2:]).reshape(-1, self.context.d)
+        units = torch.tensor([fit.units.f for fit in self.fits], dtype=F.dtype)
+        unit = units.max()
+        errors = torch.stack([residual_variance(fit) for fit in self.fits]) * (units / unit).square()
+        sizes = (F / unit).square().mean(dim=-1)
+        shape = (*self.context.batch_shape, -1)
+        return (errors.reshape(shape).sum(dim=-1) / sizes.reshape(shape).sum(dim=-1)).sqrt()
+
+    def state(self) -> dict[str, Tensor]:
+        check_one_system(self.context)
+        parts = [prefixed(f"output{i}", state_of(fit)) for i, fit in enumerate(self.fits)]
+        residual = {"residual": self.relative_residual.reshape(())}
+        return {name: value for part in (residual, *parts) for name, value in part.items()}
+
+    @classmethod
+    def restored(cls, state: dict[str, Tensor], kernel: Kernel, d: int) -> "Kernel1dPosterior":
+        fits = [fit_of(under(state, f"output{i}"), kernel.y) for i in range(kernel.x.size)]
+        return cls(fits, Context.without_pairs(kernel.y, kernel.x, d), under(state, "")["residual"])
+
+    @property
+    def log_evidence(self) -> float:
+        """log p(f | u) of all pairs in units of f's size, to compare descriptions of the same responses."""
+        return sum(fit.mixture.log_evidence for fit in self.fits)
+
+    @property
+    def informed_directions(self) -> int:
+        """Of the likeliest component: eigendirections with γ Λ > 1."""
+        best = max(self.fits[0].mixture.cells, key=lambda cell: float(cell.weights.max()))
+        gamma = LOG_GAMMA[best.chosen[best.weights.argmax()]].exp()
+        return int((gamma * best.given.eigenvalues > 1).sum())
+
+    @property
+    def variance_reduction(self) -> Float[Tensor, "*b M N"]:
+        return self._stacked([reduction(fit) for fit in self.fits])
+
+    def _stacked(self, rows: list[Tensor] | tuple[Tensor, ...]) -> Tensor:
+        return torch.stack(list(rows)).reshape(*self.context.batch_shape, self.context.x.size, -1)
+
+
+def below(
+    weights: Float[Tensor, " C"], means: Float[Tensor, "C N"], variances: Float[Tensor, "C N"], values: Tensor
+) -> Float[Tensor, " N"]:
+    """Probability, under a mixture of Gaussians at every point, of smaller values."""
+    return weights @ torch.special.ndtr((values - means) / variances.sqrt().clamp(min=torch.finfo(means.dtype).tiny))
+
+
+def quantile(
+    weights: Float[Tensor, " C"], means: Float[Tensor, "C N"], variances: Float[Tensor, "C N"], p: float
+) -> Float[Tensor, " N"]:
+    """Of a mixture of Gaussians at every point, by bisection."""
+    std = variances.sqrt()
+    low, high = (means - 9 * std).amin(dim=0), (means + 9 * std).amax(dim=0)
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        less = below(weights, means, variances, middle) < p
+        low, high = torch.where(less, middle, low), torch.where(less, high, middle)
+    return (low + high) / 2
+
+
+def draw(fit: Fit, generator: torch.Generator | None) -> Float[Tensor, " N"]:
+    """A kernel from the mixture: a cell and a ratio γ by their weights, then Gaussian directions, seen and unseen."""
+    cells = fit.mixture.cells
+    cell = cells[int(torch.multinomial(torch.stack([c.weights.sum() for c in cells]), 1, generator=generator))]
+    index = cell.chosen[int(torch.multinomial(cell.weights, 1, generator=generator))]
+    given, gamma, kappa = cell.given, LOG_GAMMA[index].exp(), cell.given.kappa[index]
+    shrunk = 1 / (1 + gamma * given.eigenvalues)
+    z = torch.randn(len(given.omega), generator=generator, dtype=torch.float64) * (kappa * gamma).sqrt()
+    noise = torch.randn(len(given.h), generator=generator, dtype=torch.float64)
+    seen = gamma * shrunk * given.h + (kappa * gamma * shrunk).sqrt() * noise
+    basis = given.map / given.omega[:, None]
+    features = fit.mixture.features.blocks[cell.component.block][:, cell.component.columns]
+    return fit.units.kernel * (features @ (given.omega * (z + basis @ (seen - basis.mT @ z))))
+
+
+def residual_variance(fit: Fit) -> Tensor:
+    """Of the errors of f, noise and quadrature, on average over the pairs, in units of `units.f`."""
+    variances = [cell.given.kappa[cell.chosen] * cell.shape.n.mean() for cell in fit.mixture.cells]
+    weights = torch.cat([cell.weights for cell in fit.mixture.cells])
+    return weights @ torch.cat(variances)
+
+
+def reduction(fit: Fit) -> Float[Tensor, " N"]:
+    """1 - posterior variance / prior variance at the amplitudes that were found."""
+    prior = torch.zeros_like(fit.y.weights)
+    for cell in fit.mixture.cells:
+        features = fit.mixture.features.blocks[cell.component.block][:, cell.component.columns]
+        scale = cell.weights @ (LOG_GAMMA[cell.chosen].exp() * cell.given.kappa[cell.chosen])
+        prior = prior + scale * (features * cell.given.omega).square().sum(dim=1)
+    variance = pool(*fit.mixture.moments(fit.mixture.features.blocks))[1]
+    return torch.where(prior > 0, 1 - variance / prior, 0.0).clamp(0, 1)

@@ -1,0 +1,171 @@
+"""The prior: all that was chosen on systems, from a model's config.json and weights."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kernelmap.posterior.kernel1d.components import Block, Component, Features, Group, Peak, Spectrum
+from kernelmap.posterior.kernel1d.errors import Density
+
+LOG_ALPHA = (-12.0, 12.0, 49)
+LOG_ETA = (math.log(1e-7), math.log(10.0), 27)
+"""First and last knot, and number of knots, of the densities of log α and log η."""
+
+
+@dataclass(frozen=True)
+class Kernel1dOptions:
+    """Where learning starts, and what it keeps.
+
+    Attributes:
+        cosines: in a block of features.
+        warps: q of the warps log(1 + t/q); 0 is t itself.
+        rates: of the exponential envelopes exp(-rate t); 0 is none.
+        powers: of the singular envelopes t^-power.
+        spectra: width and decay of the spectra of smooth and rough kernels.
+        floors: of every spectrum.
+        bands: centres of the spectra of oscillating kernels.
+        band_rates: of their envelopes.
+        peak_widths: of peaks, one and a half widths apart from end to end.
+        peak_cosines: in a peak.
+        peak_spectra: widths of their spectra.
+        ends: of the kernels that vanish beyond a point.
+        background: size of what peaks and kernels with an end may have elsewhere.
+        ratios: of white noise to errors of jumps.
+        spread: standard deviation of the log of the size of the errors of jumps.
+        pilot_noise: least relative error in the pilot fit.
+        least_noise: least relative error ever.
+        survivors: components that each plug-in fit takes from the fit before.
+        remainders: of each component learned from systems, the size of what is not like theirs.
+        learned_warp, learned_spectrum: of that remainder.
+        learned_from: number of systems that components were learned from; set by learning.
+        rounds: of expectation-maximisation.
+    """
+
+    cosines: int = 160
+    warps: tuple[float, ...] = (0.0, 0.2, 0.03)
+    rates: tuple[float, ...] = (0.0, 3.3, 12.0)
+    powers: tuple[float, ...] = (0.5,)
+    spectra: tuple[tuple[float, float], ...] = (
+        (3, 1.2),
+        (3, 2),
+        (8, 2),
+        (15, 1.5),
+        (20, 3),
+        (6, 6),
+        (12, 10),
+        (40, 4),
+        (80, 8),
+    )
+    floors: tuple[float, ...] = (1e-4, 3e-3)
+    bands: tuple[float, ...] = (6, 10, 16, 26, 42)
+    band_rates: tuple[float, ...] = (0.0, 3.3, 10.0)
+    peak_widths: tuple[float, ...] = (0.1, 0.025)
+    peak_cosines: int = 24
+    peak_spectra: tuple[float, ...] = (3, 10)
+    ends: tuple[float, ...] = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+    background: float = 0.01
+    ratios: tuple[float, ...] = (1e-4, 2e-3, 0.03, 0.25, 1.0, 4.0)
+    spread: float = 1.0
+    pilot_noise: float = 1e-3
+    least_noise: float = 1e-6
+    survivors: tuple[int, ...] = (16, 8)
+    remainders: tuple[float, ...] = ()
+    learned_warp: float = 0.2
+    learned_spectrum: tuple[float, float] = (15, 2)
+    learned_from: int = 0
+    rounds: int = 2
+
+    def groups(self) -> tuple[Group, ...]:
+        """Generic components: smooth or rough, oscillating, peaked, and with an end."""
+        envelopes = [{"rate": rate} for rate in self.rates] + [{"power": power} for power in self.powers]
+        spectra = [Spectrum(0, width, decay, floor) for width, decay in self.spectra for floor in self.floors]
+        bands = [Spectrum(k, max(1.5, k / 6), 3, floor) for floor in self.floors for k in self.bands]
+        counts = [math.ceil(1 / (1.5 * width)) for width in self.peak_widths]
+        within = [Spectrum(0, width, 4, floor) for width in self.peak_spectra for floor in self.floors]
+        ending = [Spectrum(0, 3, 2, self.floors[-1]), Spectrum(0, 4, 6, self.floors[-1])]
+        groups = (
+            Group(tuple(Block(warp, **e) for warp in self.warps for e in envelopes), tuple(spectra), self.cosines),
+            Group(tuple(Block(rate=rate) for rate in self.band_rates), tuple(bands), self.cosines),
+            *(
+                Group(
+                    tuple(Peak((i + 0.5) / count, width) for i in range(count)),
+                    tuple(within),
+                    self.peak_cosines,
+                    self.background,
+                    alike=True,
+                )
+                for width, count in zip(self.peak_widths, counts, strict=True)
+            ),
+            Group(tuple(Block(end=end) for end in self.ends), tuple(ending), self.cosines, self.background, alike=True),
+        )
+        return tuple(group for group in groups if group.size)
+
+
+class Learned(NamedTuple):
+    """Components learned from systems: K = Φ (L z1 + s ω z2), the systems' kernels Φ L and a remainder of size s.
+
+    Φ are the cosines of one block, ω a spectrum.
+    """
+
+    block: Block
+    spectrum: Spectrum
+    kernels: Float[Tensor, "R S"]
+    remainders: tuple[float, ...]
+
+    def features(self, t: Float[Tensor, " N"], h: float) -> tuple[Float[Tensor, "N S_plus_R"], list[Tensor]]:
+        """[Φ L, Φ] and the weights of its columns, of every component."""
+        R, S = self.kernels.shape
+        phi, one, omega = self.block.features(t, h, R), torch.ones(S, dtype=t.dtype), self.spectrum.weights(R)
+        omega = omega / omega.norm() / math.sqrt(S)
+        return torch.cat([phi @ self.kernels, phi], dim=1), [
+            torch.cat([one / math.sqrt(S), s * math.sqrt(S) * omega]) for s in self.remainders
+        ]
+
+
+class Prior(NamedTuple):
+    """Components with their log odds, and densities of the amplitude α and the noise level η; see the options."""
+
+    groups: tuple[Group, ...]
+    learned: Learned | None
+    log_odds: Float[Tensor, " K"]
+    amplitude: Density
+    noise: Density
+    cosines: int
+    spread: float
+    ratios: tuple[float, ...]
+    survivors: tuple[int, ...]
+    pilot_noise: float
+    least_noise: float
+
+    def features(self, t: Float[Tensor, " N"], h: float) -> Features:
+        generic = Features.of(self.groups, t, h)
+        if self.learned is None:
+            return generic
+        features, omegas = self.learned.features(t, h)
+        own = [Component(len(generic.blocks), slice(0, features.shape[1]), omega) for omega in omegas]
+        return Features([*generic.blocks, features], [*generic.components, *own])
+
+
+def starting_prior(options: Kernel1dOptions) -> Prior:
+    """Equal odds for the groups, and for the components of a group; α within e^±4 or so, any noise level."""
+    groups = options.groups()
+    sizes = [group.size for group in groups]
+    odds = torch.cat([torch.full((size,), 1 / (len(sizes) * size), dtype=torch.float64) for size in sizes])
+    alpha, eta = (torch.linspace(*knots, dtype=torch.float64) for knots in (LOG_ALPHA, LOG_ETA))
+    return Prior(
+        groups,
+        None,
+        odds.log(),
+        Density(alpha, -(alpha**2) / 8).normalised(),
+        Density(eta, torch.zeros_like(eta)).normalised(),
+        options.cosines,
+        options.spread,
+        tuple(options.ratios),
+        tuple(options.survivors),
+        options.pilot_noise,
+        options.least_noise,
+    )

@@ -1,0 +1,134 @@
+"""What is known of a local kernel after the pairs were seen: a Gaussian for the bonds of each node."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kernelmap.core.algebra.linear_gaussian import Regression, above_noise
+from kernelmap.core.context import Context
+from kernelmap.core.kernel import Kernel
+from kernelmap.core.mesh.lattice import Lattice
+from kernelmap.core.posterior import ESTIMATES, KernelPosterior, Prediction, check_one_system
+from kernelmap.core.state import prefixed, under
+
+
+@ESTIMATES.register("stencil")
+@dataclass(frozen=True)
+class LocalPosterior(KernelPosterior):
+    """Strengths c(x) = s (m + [a z + m τ z_0]) of the bonds of M nodes; `regression` is of a z and τ z_0.
+
+    The batch *b is that of the context. `level` is the relative noise on f that was found, `error` the variance of f
+    that the kernel does not explain, in units of the scale s; its share `systematic` is not noise, and may be alike at
+    all nodes.
+    """
+
+    prior_mean: Float[Tensor, " R"]
+    regression: Regression
+    scale: Float[Tensor, "*b 1 1"]
+    error: Float[Tensor, "*b 1 1"]
+    level: Float[Tensor, "*b"]
+    systematic: Float[Tensor, "*b 1 1"]
+    lattice: Lattice
+    reach: int
+    context: Context
+
+    @property
+    def relative_residual(self) -> Float[Tensor, "*b"]:
+        """The relative noise on f that was found."""
+        return self.level
+
+    @property
+    def strengths(self) -> Float[Tensor, "*b M R"]:
+        """Posterior mean of c."""
+        return self._strengths(self.regression.mean[0])
+
+    @cached_property
+    def mean(self) -> Float[Tensor, "*b M N"]:
+        """Posterior mean."""
+        return self.lattice.rows_of(self.strengths, self.reach) / self._weights
+
+    @property
+    def std(self) -> Float[Tensor, "*b M N"]:
+        return self.variance.sqrt()
+
+    @property
+    def variance(self) -> Float[Tensor, "*b M N"]:
+        """Posterior variance of the kernel; zero beyond the reach, where the prior allows nothing."""
+        return self._kernel_variance(self.regression)
+
+    def _kernel_variance(self, regression: Regression) -> Float[Tensor, "*b M N"]:
+        ends = torch.eye(len(self.prior_mean), dtype=self.prior_mean.dtype, device=self.prior_mean.device)
+        # The node itself is an end of all its bonds.
+        ends[:, len(ends) // 2] = 1
+        _, exists = self.lattice.neighbours(self.reach)
+        X = (exists[..., None] * ends).expand(*self.scale.shape[:-2], -1, -1, -1)
+        variances = self._variance(X, regression)
+        return self.lattice.scatter(variances, self.reach) / self._weights.square()
+
+    @property
+    def variance_reduction(self) -> Float[Tensor, "*b M N"]:
+        """1 - posterior variance / prior variance; 1 beyond the reach, where the kernel is known to be zero."""
+        reduction = 1 - self.variance / self._kernel_variance(self.regression._replace(factor=self._no_data))
+        return reduction.nan_to_num(1.0).clamp(0, 1)
+
+    @property
+    def informed_directions(self) -> int:
+        """Directions that stand out of the noise at the middle one of the nodes."""
+        factors = self.regression.factor.flatten(0, -3)
+        return above_noise(factors[len(factors) // 2])
+
+    @property
+    def _no_data(self) -> Tensor:
+        """The factor of a regression that has seen nothing."""
+        return torch.eye(
+            self.regression.factor.shape[-1], dtype=self.prior_mean.dtype, device=self.prior_mean.device
+        ).expand_as(self.regression.factor)
+
+    def predict(self, U: Float[Tensor, "*b N n"]) -> Prediction:
+        """The responses to new inputs, noise included."""
+        mean, variance = self.response_moments(U)
+        return Prediction(mean, (variance + self.scale.square() * self.error).sqrt())
+
+    def sample(self, count: int, generator: torch.Generator | None = None) -> Float[Tensor, "count M N"]:
+        """Kernels of one system; the nodes are independent."""
+        check_one_system(self.context)
+        strengths = self._strengths(self.regression.sample(count, generator)[:, 0])
+        return (self.lattice.rows_of(strengths, self.reach) / self._weights).reshape(count, *self.mean.shape[-2:])
+
+    def state(self) -> dict[str, Tensor]:
+        """The regression of every node, and its scale."""
+        names = ("prior_mean", "scale", "error", "level", "systematic")
+        own = {name: getattr(self, name) for name in names} | {"reach": torch.tensor(self.reach)}
+        return own | prefixed("regression", self.regression._asdict())
+
+    @classmethod
+    def restored(cls, state: dict[str, Tensor], kernel: Kernel, d: int) -> "LocalPosterior":
+        return cls.on_grids(state, Context.without_pairs(kernel.y, kernel.x, d))
+
+    @classmethod
+    def on_grids(cls, state: dict[str, Tensor], context: Context) -> "LocalPosterior":
+        own, regression = under(state, ""), Regression(**under(state, "regression"))
+        reach = int(own.pop("reach"))
+        return cls(**own, regression=regression, lattice=Lattice.of(context.y, context.x), reach=reach, context=context)
+
+    def _strengths(self, weights: Float[Tensor, "*b M features"]) -> Float[Tensor, "*b M R"]:
+        """c of the regression's weights a z and τ z_0."""
+        free, common = weights.split([len(self.prior_mean), 1], dim=-1)
+        return self.scale * (self.prior_mean * (1 + common) + free)
+
+    def response_moments(self, U: Float[Tensor, "*b N n"]) -> tuple[Float[Tensor, "*b M n"], Float[Tensor, "*b M n"]]:
+        """Mean and variance of K u, without noise."""
+        bonds = self.lattice.bonds(U, self.reach)
+        return (self.strengths[..., None, :] @ bonds)[..., 0, :], self._variance(bonds, self.regression)
+
+    @property
+    def _weights(self) -> Float[Tensor, " N"]:
+        return self.context.y.value_weights.to(self.prior_mean)
+
+    def _variance(self, X: Float[Tensor, "*b M R n"], regression: Regression) -> Float[Tensor, "*b M n"]:
+        """Of cᵀ X."""
+        common = (self.prior_mean @ X)[..., None, :]
+        return self.scale.square() * regression.variance_of(torch.cat([X, common], dim=-2))[0]

@@ -1,0 +1,48 @@
+"""What `kernelmap discover` leaves for one file of measurements: report, figure, kernel and the discovery itself."""
+
+from pathlib import Path
+
+from kernelmap.core.files import file_sha256, locked, together, write_json
+from kernelmap.core.provenance import provenance
+from kernelmap.core.terminal import encodable
+from kernelmap.discovery import Discovery, discover
+from kernelmap.discovery.radius import select_radius
+from kernelmap.io import find_model, load_model, read_measurements
+from kernelmap.posterior import Kernel1dMap
+from kernelmap.report.figures import plot
+from kernelmap.report.page import write_report
+
+DISCOVERY = "discovery.h5"
+
+
+def discover_file(file: Path, model: str, out: Path, json: Path | None = None, device: str | None = None) -> Discovery:
+    """Find the kernel behind a file, and write all results to the directory `out`."""
+    loaded, _ = load_model(model)
+    measurements = read_measurements(file)
+    about = {"model": encodable(model), "data": encodable(file.name), **hashes(file, model), **provenance()}
+    context = measurements.context
+    if not measurements.has_radius and isinstance(loaded, Kernel1dMap):
+        context, about["radius"], evidence = select_radius(loaded, context)
+        about["radii"] = ", ".join(f"{tried:.4g}" for tried in evidence)
+    discovery = discover(loaded, context, about, device)
+    write_results(discovery, out, json)
+    return discovery
+
+
+def write_results(discovery: Discovery, out: Path, json: Path | None = None) -> None:
+    """The report, the kernel with its band, the figure and, if wanted, the numbers. Those of `out` appear together."""
+    with locked(out), together(out) as staging:
+        write_report(discovery, staging / "report.html")
+        plot(discovery, staging / "kernel.png")
+        one_coordinate = discovery.kernel.x.is_point and discovery.kernel.y.dim == 1
+        std = discovery.std if discovery.has_band else None
+        discovery.kernel.export(staging / ("kernel.csv" if one_coordinate else "kernel.npz"), std)
+        discovery.save(staging / DISCOVERY)
+    if json is not None:
+        write_json(json, discovery.to_json())
+
+
+def hashes(file: Path, model: str) -> dict[str, str]:
+    """SHA-256 of model and data: the same hashes, the same discovery."""
+    paths = {"model_sha256": find_model(model) / "weights.safetensors", "data_sha256": file}
+    return {name: file_sha256(path) for name, path in paths.items()}

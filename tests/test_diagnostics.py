@@ -1,0 +1,91 @@
+"""Diagnostics: each fires where it should, and does not where it must not."""
+
+import pytest
+import torch
+
+from kernelmap.core import grids
+from kernelmap.core.context import Context, distinct_inputs
+from kernelmap.core.errors import InputError
+from kernelmap.core.places import Places
+from kernelmap.discovery import discover
+from kernelmap.discovery.check import check_heldout
+from test_kernel1d import model, waves
+
+
+def seen(context: Context) -> str:
+    return " ".join(diagnostic.seen for diagnostic in discover(model(), context).diagnostics)
+
+
+def changed(context: Context, F: torch.Tensor) -> Context:
+    return Context(context.U, F, context.y, context.x)
+
+
+def test_good_data_are_green() -> None:
+    assert seen(waves(100, noise=0.001)[0]) == ""
+
+
+def test_few_pairs() -> None:
+    assert "Only 12 pairs" in seen(waves(12)[0])
+    assert "Only" not in seen(waves(30)[0])
+
+
+def test_an_f_that_no_kernel_explains() -> None:
+    context, _ = waves(80)
+    nonsense = torch.randn(1, 80, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    assert "explained by no kernel" in seen(changed(context, nonsense))
+    assert "explained by no kernel" not in seen(waves(80, noise=0.1)[0])
+
+
+def test_a_kernel_that_is_hardly_known() -> None:
+    assert "The kernel is" in seen(waves(20, noise=0.3)[0])
+    assert "The kernel is" not in seen(waves(100, noise=0.001)[0])
+
+
+def test_one_huge_value_is_named_with_its_place() -> None:
+    context, _ = waves(80, noise=0.01)
+    F = context.F.clone()
+    F[0, 17] *= 1e6
+    places = Places(torch.linspace(0, 7.9, 80, dtype=torch.float64)[:, None], ("x",))
+    found = discover(model(), Context(context.U, F, context.y, context.x, places))
+    assert found.residuals[0].pair == 17
+    assert any("pair 17 (x = 1.7)" in diagnostic.seen for diagnostic in found.diagnostics)
+    assert "standard deviations from what the others" not in seen(context)
+
+
+def test_a_constant_input_is_refused_or_named() -> None:
+    context, _ = waves(40)
+    with pytest.raises(InputError, match="nothing to discover"):
+        discover(model(), Context(0 * context.U, context.F, context.y, context.x))
+    lags = Context(torch.ones_like(context.U), torch.ones_like(context.F), context.y, context.x)
+    assert "The kernel is" in seen(lags)
+
+
+def test_inputs_that_see_little() -> None:
+    context, kernel = waves(60)
+    near = context.U * (context.y.points < 0.5)
+    F = (kernel * context.y.weights) @ near
+    assert "hardly see the kernel" in seen(Context(near, F[None], context.y, context.x))
+    assert "hardly see" not in seen(context)
+
+
+def test_repeats_of_a_pair_are_kept_back_together() -> None:
+    context, _ = waves(40, noise=0.05)
+    many = context.select(torch.arange(40).repeat(5))
+    check = check_heldout(model(), many)
+    assert check is not None
+    kept = check.heldout
+    assert kept.d == 40
+    assert len(distinct_inputs(kept.U).unique()) == 8
+
+
+def test_expected_error_is_that_of_the_kernel() -> None:
+    """On average over noise, the error is the expected one."""
+    ratios = []
+    for seed in range(8):
+        context, kernel = waves(60, seed=seed, noise=0.02)
+        found = discover(model(), context)
+        weights = found.identifiability.rho * context.y.weights
+        error = (weights * (found.kernel.values[0] - kernel) ** 2).sum() / (weights * kernel**2).sum()
+        ratios.append(float(error.sqrt()) / found.identifiability.expected_error)
+    assert 0.2 < sum(ratios) / len(ratios) < 1.6
+    assert grids.point().is_point

@@ -1,0 +1,79 @@
+"""Every registered map on every registered problem that it can take: trained for a moment, judged by the problem."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from contract import EXAMPLES, FACTS
+from kernelmap.core.errors import InputError
+from kernelmap.io import load_model
+from kernelmap.maps import MAPS
+from kernelmap.problems import PROBLEMS, Problem
+from kernelmap.problems.mechanics import Plan, bitmaps, generate
+from kernelmap.training import Recipe, train
+
+EXAMPLE = {"radial": "radial", "darcy": "source to pressure", "mechanics": "load to displacement", "own": "radial"}
+"""The contract's context that is of the problem's kind."""
+
+OPTIONS: dict[str, dict[str, Any]] = {"radial": {"dx": 0.1}, "darcy": {"n": 7}, "mechanics": {}, "own": {}}
+D = 8
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KERNELMAP_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def specimens(tmp_path_factory) -> Path:
+    images = np.random.default_rng(0).integers(0, 256, (12, 4, 4), dtype=np.uint8)
+    path = tmp_path_factory.mktemp("mechanics") / "specimens.h5"
+    generate(Plan(bitmaps(images), loads=28, elements="q1-4"), path, jobs=1)
+    return path
+
+
+@pytest.fixture(scope="module")
+def systems(tmp_path_factory) -> Path:
+    """A user's file, of kernels K(r)."""
+    path, context = tmp_path_factory.mktemp("own") / "systems.npz", EXAMPLES["radial"](28, 1)
+    y = context.y
+    np.savez(path, y=y.points[:, 0], weights=y.weights, u=context.U[0].mT, f=context.F.mT)
+    return path
+
+
+def problem_of(name: str, specimens: Path, systems: Path) -> Problem:
+    kind = PROBLEMS[name]
+    if name == "own":
+        return kind(data=systems)  # pyright: ignore
+    data = {"data": specimens} if "data" in {field.name for field in fields(kind)} else {}  # pyright: ignore
+    return kind(**OPTIONS[name], **data)
+
+
+def test_every_problem_is_tried():
+    assert set(EXAMPLE) == set(OPTIONS) == set(PROBLEMS.names)
+
+
+@pytest.mark.parametrize("problem", sorted(EXAMPLE))
+@pytest.mark.parametrize("name", sorted(FACTS))
+def test_a_map_on_a_problem(name, problem, specimens, systems, tmp_path):
+    given, kind = problem_of(problem, specimens, systems), MAPS[name]
+    data = given.training()
+    recipe = Recipe(epochs=1, batch=6, precision="float64", validation_systems=1, random_draws=True)
+    options = kind.Options(**FACTS[name].options)
+
+    def trained():
+        train(name, options, data.systems, D, recipe, tmp_path / "model", about=data.about, draws=data.draws)
+        return load_model(tmp_path / "model")[0]
+
+    if EXAMPLE[problem] not in FACTS[name].takes or name == "solution-posterior":
+        with pytest.raises(InputError):
+            trained()
+        return
+    found = given.errors(trained().double(), D)["systems"]
+    for errors in found.values():
+        assert 0 < errors["operator_error_heldout"] < 1e4

@@ -1,0 +1,159 @@
+"""Ctrl-C, full disks, odd terminals and odd names: one line, the right exit code, nothing lost."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from mutation import _mesh
+
+KERNELMAP = [sys.executable, "-m", "kernelmap"]
+TRAIN = ["train", "radial", "--dx", "0.1", "--d", "20", "--setting", "sine", "--dk", "4", "--every", "1"]
+
+MECHANICS = ["--specimens", "2", "--loads", "4", "--elements", "q1-28", "--jobs", "1"]
+
+
+def written(directory: Path, **changes) -> Path:
+    np.savez(directory / "mine.npz", **_mesh() | changes)
+    return directory / "mine.npz"
+
+
+@pytest.mark.parametrize("after", [0.15, 0.6, 1.5])
+def test_control_c_while_modules_are_imported(tmp_path, after):
+    started = subprocess.Popen([*KERNELMAP, "models"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # Before Python has begun to run a program nobody can answer for it.
+    while not any("kernelmap" in line or "rich" in line for line in _maps(started.pid)) and started.poll() is None:
+        if "python" in Path(f"/proc/{started.pid}/cmdline").read_text() and _age(started.pid) > 0.1:
+            break
+    time.sleep(after)
+    if started.poll() is None:
+        started.send_signal(signal.SIGINT)
+    _, err = started.communicate(timeout=60)
+    assert "Traceback" not in err
+    assert (started.returncode, err) in ((130, "interrupted\n"), (0, ""))
+
+
+def _maps(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/maps").read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _age(pid: int) -> float:
+    return time.time() - Path(f"/proc/{pid}").stat().st_mtime
+
+
+def test_control_c_in_a_training_and_going_on(tmp_path):
+    out = tmp_path / "model"
+    command = [*KERNELMAP, *TRAIN, "--epochs", "5000", "--out", str(out)]
+    started = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    deadline = time.time() + 100
+    while not (out / "config.json").exists() and time.time() < deadline:
+        time.sleep(0.05)
+    second = subprocess.run(command, capture_output=True, text=True)
+    assert second.returncode == 2
+    assert f"process {started.pid} on" in " ".join(second.stderr.split())
+    started.send_signal(signal.SIGINT)
+    _, err = started.communicate(timeout=60)
+    assert (started.returncode, err) == (130, "interrupted\n")
+    assert not (tmp_path / "model.lock").exists()
+    assert not [name for name in os.listdir(out) if name.startswith(".")]
+
+
+def full_disk(directory: Path) -> str | None:
+    """A disk of 3 MB at this place, or why there is none."""
+    directory.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(directory)], capture_output=True, text=True
+    )
+    return None if done.returncode == 0 else done.stderr.strip()
+
+
+def test_a_full_disk_ends_every_command_with_a_sentence(kernelmap, tmp_path):
+    disk = tmp_path / "disk"
+    if (why := full_disk(disk)) is not None:
+        pytest.skip(f"no disk can be mounted here: {why}")
+    try:
+        with (disk / "filler").open("wb", buffering=0) as filler:
+            _fill(filler)
+        file = written(tmp_path)
+        commands = [
+            ["generate", "radial", "--dx", "0.1", "--out", disk / "radial.h5"],
+            ["generate", "darcy", "--n", "5", "--out", disk / "darcy.h5"],
+            ["generate", "mechanics", *MECHANICS, "--out", disk / "mechanics.h5"],
+            [*TRAIN, "--epochs", "2", "--out", disk / "model"],
+            ["discover", file, "--out", disk / "discovery"],
+            ["discover", file, "--out", tmp_path / "fine", "--json", disk / "numbers.json"],
+            ["evaluate", "nao-diverse", "radial", "--json", disk / "full" / "errors.json"],
+            ["demo", "--out", disk / "demo"],
+        ]
+        for words in commands:
+            code, _, err = kernelmap(*words)
+            assert code == 2, (words, code, err)
+            assert err.count("error: ") == 1, (words, err)
+            assert "Traceback" not in err
+        assert not list(disk.rglob("*.h5"))
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def _fill(file) -> None:
+    try:
+        while True:
+            file.write(bytes(4096))
+    except OSError:
+        pass
+
+
+def test_numbers_on_standard_output_are_strict_json(tmp_path):
+    """--json /dev/stdout writes through; what is printed beside it goes on."""
+    command = [*KERNELMAP, "discover", str(written(tmp_path)), "--out", str(tmp_path / "out"), "--json", "/dev/stdout"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    text = done.stdout[: done.stdout.index("\n}\n") + 3]
+    json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} in JSON"))
+    assert Path("/dev/stdout").is_symlink()
+
+
+def test_names_that_are_no_utf8_and_a_terminal_that_knows_ascii_only(tmp_path):
+    odd = os.fsencode(tmp_path) + b"/m\xff\x1b[31m:smile:.npz"
+    os.rename(written(tmp_path), odd)
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+    out = os.fsencode(tmp_path) + b"/out:heart:\xfe"
+    for words in ([b"check", odd], [b"discover", odd, b"--out", out]):
+        command = [os.fsencode(word) for word in KERNELMAP] + words
+        done = subprocess.run(command, capture_output=True, env=environment)
+        assert done.returncode == 0, done.stderr
+        assert b"\x1b" not in done.stdout
+        assert b":smile:" in done.stdout or words[0] == b"discover"
+        assert b"\xe2\x9d\xa4" not in done.stdout
+    assert os.path.exists(out + b"/report.html")
+
+
+def test_control_characters_of_entries_are_shown_escaped(kernelmap, tmp_path):
+    with h5py.File(tmp_path / "mine.h5", "w") as file:
+        file["\x1b[2J:bomb:"] = 1
+    code, _, err = kernelmap("check", tmp_path / "mine.h5")
+    assert code == 2
+    assert "\\x1b[2J:bomb:" in err
+    assert "\x1b" not in err
+
+
+def test_a_command_says_which_option_is_wrong(kernelmap, tmp_path):
+    assert "number of gigabytes" in kernelmap("check", written(tmp_path), "--max-memory", "much")[2]
+    assert kernelmap("check", written(tmp_path), "--max-memory=1")[0] == 0
+    code, _, err = kernelmap("check", written(tmp_path), "--max-memory", "0.000001")
+    assert (code, "give --max-memory" in " ".join(err.split())) == (2, True)
+    os.environ.pop("KERNELMAP_MAX_MEMORY")
+    code, _, err = kernelmap(*TRAIN, "--out", tmp_path / "x", "--threads", "100000")
+    assert (code, "at most" in err) == (2, True)
+    code, _, err = kernelmap("generate", "radial", "--dx", "0.1", "--out", tmp_path / ("x" * 300 + ".h5"))
+    assert (code, "File name too long" in err) == (2, True)

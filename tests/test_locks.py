@@ -1,0 +1,127 @@
+"""One writer at a time: of training directories, data sets, tables and discoveries."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernelmap.core.errors import InputError
+from kernelmap.core.files import locked
+from kernelmap.core.files.processes import Process, end_with_parent
+from kernelmap.problems.mechanics import ForceField, Plan, bitmaps, generate
+from kernelmap.problems.mechanics.parts import part_path
+
+HOLD = (
+    "import sys; from kernelmap.core.files import locked\nwith locked(sys.argv[1]): print('held', flush=True); input()"
+)
+
+
+def test_a_second_writer_is_told_who_holds_the_lock(tmp_path):
+    target = tmp_path / "out"
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(target)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        with pytest.raises(InputError, match=rf"being written by process {holder.pid} on .*out\.lock"), locked(target):
+            pytest.fail("two writers")
+        holder.kill()
+        holder.wait()
+        assert (tmp_path / "out.lock").exists()
+        with locked(target):
+            pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_broken_lock_is_taken_over_with_a_notice(tmp_path, capsys):
+    here = Process.here()
+    (tmp_path / "out.lock").write_text(json.dumps({"host": here.host, "pid": here.pid, "started": "1"}))
+    with locked(tmp_path / "out"):
+        assert json.loads((tmp_path / "out.lock").read_text()) == here.to_json()
+    assert "which has ended, is taken over" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_lock_of_another_machine_is_not_taken_over(tmp_path):
+    (tmp_path / "out.lock").write_text(json.dumps({"host": "elsewhere/", "pid": 7, "started": "1"}))
+    with pytest.raises(InputError, match="process 7 on elsewhere"), locked(tmp_path / "out"):
+        pytest.fail("two writers")
+    assert (tmp_path / "out.lock").exists()
+
+
+def test_a_lock_that_says_nothing_is_free(tmp_path):
+    (tmp_path / "out.lock").write_bytes(b"\xff[")
+    with locked(tmp_path / "out"):
+        pass
+
+
+def test_the_lock_is_exclusive_within_a_process(tmp_path):
+    with locked(tmp_path / "out"), pytest.raises(InputError, match="being written"), locked(tmp_path / "out"):
+        pytest.fail("two writers")
+
+
+def plan(amplitude: float) -> Plan:
+    image = np.zeros((2, 4, 4), np.uint8)
+    image[:, 1:3, 1:3] = 255
+    return Plan(bitmaps(image), ForceField(amplitude=amplitude), 2, "q1-4")
+
+
+def test_parts_of_another_plan_are_never_adopted(tmp_path, capsys):
+    """As after a kill while parts were removed: the plan has gone and a part is left."""
+    import h5py
+
+    for name, amplitude in (("small", 0.01), ("large", 1.0)):
+        generate(plan(amplitude), tmp_path / f"{name}.h5", jobs=1)
+    from kernelmap.problems.mechanics import generation
+
+    parts = tmp_path / "mixed.h5.parts"
+    stop = generation._collect
+    try:
+        generation._collect = lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+        with pytest.raises(KeyboardInterrupt):
+            generate(plan(1.0), tmp_path / "mixed.h5", jobs=1)
+    finally:
+        generation._collect = stop
+    (parts / "plan.json").unlink()
+    part_path(parts, 1).write_bytes(b"damaged")
+    generate(plan(0.01), tmp_path / "mixed.h5", jobs=1)
+    with h5py.File(tmp_path / "small.h5") as good, h5py.File(tmp_path / "mixed.h5") as mixed:
+        assert np.array_equal(good["displacement"][()], mixed["displacement"][()], equal_nan=True)  # pyright: ignore
+    said = " ".join(capsys.readouterr().err.split())
+    assert "belongs to another plan or is damaged" in said
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["large.h5", "mixed.h5", "small.h5"]
+
+
+def test_a_data_set_has_one_writer(tmp_path):
+    with locked(tmp_path / "data.h5"), pytest.raises(InputError, match="being written by process"):
+        generate(plan(1.0), tmp_path / "data.h5", jobs=1)
+
+
+def test_a_helper_ends_with_its_parent(tmp_path):
+    """The parent is killed; its helper, busy in a loop, is gone soon after."""
+    code = (
+        "import os, sys, time\nfrom kernelmap.core.files.processes import end_with_parent\n"
+        "parent = os.getpid()\nchild = os.fork()\n"
+        "if child == 0:\n    end_with_parent(parent)\n    while True: time.sleep(0.01)\n"
+        "print(child, flush=True)\ntime.sleep(1)\nos.kill(parent, 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, timeout=60)
+    child = int(done.stdout)
+    for _ in range(50):
+        if not Path(f"/proc/{child}").exists():
+            break
+        import time
+
+        time.sleep(0.1)
+    assert not Path(f"/proc/{child}").exists()
+
+
+def test_a_helper_that_is_an_orphan_already_ends_at_once():
+    child = os.fork()
+    if child == 0:
+        end_with_parent(os.getppid() + 1)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1

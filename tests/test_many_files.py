@@ -1,0 +1,122 @@
+"""Many files at once: killed and started again, one of them bad, nothing made twice."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from jaxtyping import config
+
+from kernelmap.report import discover_files
+
+FILES, BAD = 20, 7
+
+
+def write_files(folder: Path, count: int = FILES, bad: int | None = BAD) -> list[Path]:
+    """K(r) = exp(-a r) on few radii, with another a in each file; in the bad one u has swapped axes."""
+    paths = []
+    for i in range(count):
+        rng = np.random.default_rng(i)
+        y = 0.25 * np.arange(1, 45)
+        u = rng.normal(size=(40, 44))
+        f = 0.25 * u @ np.exp(-(1 + i / 10) * y)
+        paths.append(folder / f"run{i:02d}.npz")
+        np.savez(paths[-1], y=y, u=u[:, :-1].T if i == bad else u, f=f)
+    return paths
+
+
+def finished(out: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in out.glob("*/discovery.h5")}
+
+
+def start(paths: list[Path], out: Path) -> subprocess.Popen:
+    words = ["discover", *map(str, paths), "--jobs", "2", "--out", str(out)]
+    return subprocess.Popen(
+        [sys.executable, "-m", "kernelmap", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def test_killed_and_started_again(tmp_path):
+    paths, out = write_files(tmp_path), tmp_path / "out"
+    first = start(paths, out)
+    deadline = time.monotonic() + 300
+    while len(finished(out)) < 4 and first.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(first.pid, signal.SIGKILL)
+    first.communicate()
+    before = finished(out)
+    assert 4 <= len(before) < FILES - 1
+    second = start(paths, out)
+    printed, complaints = second.communicate(timeout=600)
+    assert second.returncode == 2
+    after = finished(out)
+    assert len(after) == FILES - 1
+    assert {path: after[path] for path in before} == before
+    assert f"{FILES - 1} of {FILES} kernels found" in printed
+    sentences = [line for line in complaints.splitlines() if line.startswith("error:")]
+    assert len(sentences) == 1
+    assert "run07.npz" in sentences[0]
+    with (out / "summary.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [Path(row["file"]).name for row in rows] == [path.name for path in paths]
+    assert [bool(row["problem"]) for row in rows] == [i == BAD for i in range(FILES)]
+    assert all(row["pairs"] == "40" and float(row["check_error"]) < 0.2 for row in rows if not row["problem"])
+    assert all((path.parent / "report.html").exists() for path in after)
+
+
+def test_other_data_under_the_same_name_are_found_anew(tmp_path):
+    paths, out = write_files(tmp_path, count=2, bad=None), tmp_path / "out"
+    discover_files(paths, "radial", out)
+    before = finished(out)
+    write_files(tmp_path, count=1, bad=None)
+    np.savez(paths[1], **dict(np.load(paths[1])) | {"f": np.load(paths[0])["f"]})
+    discover_files(paths, "radial", out)
+    after = finished(out)
+    changed = [path.parent.name for path in after if after[path] != before[path]]
+    assert changed == ["run01"]
+
+
+def test_a_cluster_does_the_work(tmp_path, monkeypatch):
+    """joblib's dask backend: tasks go to the workers of whoever is connected."""
+    # Without type checks: dask brings a second importlib.metadata, whose entry points are of another class.
+    monkeypatch.setattr(config, "jaxtyping_disable", True)
+    import joblib
+    from distributed import Client
+
+    paths = write_files(tmp_path, count=2, bad=None)
+    with (
+        Client(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as client,
+        joblib.parallel_config("dask"),
+    ):
+        rows = discover_files(paths, "radial", tmp_path / "out")
+        counts: Any = client.run(lambda dask_worker: dask_worker.state.executed_count)
+        executed = sum(counts.values())
+    assert [row["problem"] for row in rows] == ["", ""]
+    assert executed > 0
+    assert len(finished(tmp_path / "out")) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["a/run.npz", "b/run.npz"], "several files are named run"),
+        (["a.npz", "b.npz", "--jobs", "0"], "--jobs must be a number of processes"),
+        (["a.npz", "b.npz", "--json", "x.json"], "--json is for one file"),
+        (["a.npz", "b.npz", "--model", "no-such"], "neither a model directory"),
+        ([], "give one file of measurements or more"),
+    ],
+)
+def test_bad_use(kernelmap, words, sentence):
+    code, _, err = kernelmap("discover", *words)
+    assert code == 2
+    assert sentence in err

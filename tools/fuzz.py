@@ -1,0 +1,74 @@
+"""Thousands of damaged and odd files, each read by a process of its own: what became of it, how long, how much memory.
+
+PYTHONPATH=tests python tools/fuzz.py 2000 experiments/results/reliability/fuzz.json
+"""
+
+import os
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from kernelmap.core.files import write_json
+from kernelmap.core.provenance import provenance
+from mutation import KINDS, Kind, mutant, outcome  # pyright: ignore[reportMissingImports]
+
+LONGEST = 60
+CODES = {0: "accepted", 3: "refused"}
+
+
+def main(count: int, out: Path) -> None:
+    results: dict[str, Any] = {}
+    failures = []
+    each = -(-count // len(KINDS))
+    for name, kind in KINDS.items():
+        found, seconds, peak = Counter(), 0.0, 0
+        for seed in range(each):
+            what, duration, memory = one(kind, seed)
+            found[what] += 1
+            seconds, peak = max(seconds, duration), max(peak, memory)
+            if what not in CODES.values():
+                failures.append({"kind": name, "seed": seed, "what": what})
+        results[name] = dict(found) | {"longest_seconds": round(seconds, 2), "peak_megabytes": round(peak / 1024)}
+        print(name, results[name], flush=True)
+        everything = {"mutants": each * len(results), "kinds": results, "failures": failures}
+        write_json(out, everything | provenance() | {"command": f"python tools/fuzz.py {count} {out}"})
+
+
+def one(kind: Kind, seed: int) -> tuple[str, float, int]:
+    """What became of a mutant, seconds, and the largest memory in kilobytes (with that of Python and torch)."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = mutant(kind, Path(directory), seed)
+        start = time.perf_counter()
+        child = os.fork()
+        if child == 0:
+            os._exit(read(kind, path))
+        _, status, usage = os.wait4(child, 0)
+        duration = time.perf_counter() - start
+    if os.WIFSIGNALED(status):
+        what = "hang" if os.WTERMSIG(status) == signal.SIGALRM else f"signal {os.WTERMSIG(status)}"
+    else:
+        what = CODES.get(os.WEXITSTATUS(status), "traceback")
+    return what, duration, usage.ru_maxrss
+
+
+def read(kind: Kind, path: Path) -> int:
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(LONGEST)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    silence = os.open(os.devnull, os.O_WRONLY)
+    errors = os.dup(2)
+    os.dup2(silence, 2)
+    try:
+        return {what: code for code, what in CODES.items()}[outcome(kind, path)]
+    except BaseException as error:
+        os.write(errors, f"{path.name}: {type(error).__name__}: {error}\n".encode(errors="replace")[:400])
+        return 1
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), Path(sys.argv[2]))

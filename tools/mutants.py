@@ -1,0 +1,121 @@
+"""Mutants that the tests must kill: each switches one thing off, and some test must fail.
+
+    python tools/mutants.py [NAME ...]
+
+A mutant is made in a copy of the source tree, never in the tree itself. What survives is named, and the exit code is 1.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).parents[1]
+
+
+class Mutant(NamedTuple):
+    """A replacement in a file of src/kernelmap, and the tests that are to notice it."""
+
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+MUTANTS = {
+    "std of a stencil without its variance": Mutant(
+        "posterior/stencil/posterior.py", "return self.variance.sqrt()", "return 0 * self.variance", "test_contract.py"
+    ),
+    "noise never found by the stencil": Mutant(
+        "posterior/stencil/local.py",
+        "NOISE_LEVELS = (0.0, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3)",
+        "NOISE_LEVELS = (0.0,)",
+        "test_local.py",
+    ),
+    "systematic errors of solutions left out": Mutant(
+        "posterior/stencil/solution.py", "theta * (G.abs() @ v.sqrt()).square()", "0 * theta", "test_local.py"
+    ),
+    "the inverse never selected": Mutant(
+        "posterior/stencil/map.py", "return solution if", "return self if", "test_darcy_discovery.py"
+    ),
+    "no second order": Mutant(
+        "posterior/elastic/second_order.py",
+        "return -G @ quadratic",
+        "return -0 * G @ quadratic",
+        "test_second_order.py",
+    ),
+    "errors do not grow with the load": Mutant(
+        "posterior/elastic/posterior.py", ".square().clamp(min=1)", ".square().clamp(1, 1)", "test_second_order.py"
+    ),
+    "samples without spread": Mutant(
+        "core/algebra/linear_gaussian.py",
+        "return self.mean + self.omega *",
+        "return self.mean + 0 *",
+        "test_contract.py",
+    ),
+    "intervals of one standard deviation": Mutant(
+        "core/posterior.py", "NormalDist().inv_cdf((1 + level) / 2)", "1.0", "test_contract.py"
+    ),
+    "log_prob without its norm": Mutant(
+        "core/posterior.py", " - std.log()", "", "test_report.py test_contract.py test_names_that_stay.py"
+    ),
+    "the check sees the pairs it keeps back": Mutant(
+        "discovery/check.py", "context.select(order[count:])", "context", "test_discovery.py"
+    ),
+    "half as many pairs kept back": Mutant("discovery/check.py", "HELDOUT = 0.2", "HELDOUT = 0.1", "test_discovery.py"),
+    "the order of pairs forgotten in places": Mutant(
+        "core/places.py", "Places(self.values[pairs], self.names)", "self", "test_context.py"
+    ),
+    "a second map of one name replaces the first": Mutant(
+        "core/registry.py", "if other is not cls:", "if False:", "test_registry.py"
+    ),
+    "constrained values take noise": Mutant(
+        "core/context.py",
+        "return (F != 0).any(dim=-1).reshape(-1, F.shape[-2]).any(dim=0)",
+        "return (F == F)[..., 0].reshape(-1, F.shape[-2])[0]",
+        "test_systems.py test_material.py",
+    ),
+}
+
+
+def killed(mutant: Mutant) -> bool:
+    """Whether a test fails on a copy of the tree with the mutant in it."""
+    with tempfile.TemporaryDirectory() as place:
+        tree = Path(place)
+        for part in ("src", "tests", "experiments", "docs", "pyproject.toml", "README.md", "CONTRIBUTING.md"):
+            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+            copy(ROOT / part, tree / part)
+        path = tree / "src" / "kernelmap" / mutant.file
+        text = path.read_text()
+        if mutant.old not in text:
+            raise SystemExit(f"{mutant.file} does not hold {mutant.old!r}; bring the list up to date.")
+        path.write_text(text.replace(mutant.old, mutant.new, 1))
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+        environment = os.environ | {"PYTHONPATH": str(tree / "src")}
+        tests = [f"tests/{name}" for name in mutant.tests.split()]
+        done = subprocess.run([*command, *tests], cwd=tree, env=environment, capture_output=True, text=True)
+        if done.returncode not in (0, 1):
+            raise SystemExit(f"the tests could not be run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        return done.returncode == 1
+
+
+def main() -> None:
+    names = sys.argv[1:] or list(MUTANTS)
+    table, survivors = Table("mutant", "file", "killed"), []
+    for name in names:
+        dead = killed(MUTANTS[name])
+        print(f"{'killed' if dead else 'SURVIVED'}: {name}", flush=True)
+        table.add_row(name, MUTANTS[name].file, "yes" if dead else "[bold red]no[/]")
+        survivors += [] if dead else [name]
+    Console().print(table)
+    sys.exit(1 if survivors else 0)
+
+
+if __name__ == "__main__":
+    main()
