@@ -106,7 +106,7 @@ def white_noise(repeats: Float[Tensor, " d"], noise: Density) -> ErrorShape:
     return ErrorShape(1 / repeats, 1.0, 0.0, 0.0, math.inf, noise)
 
 
-def with_jumps(
+def with_quadrature(
     b: Float[Tensor, " d"],
     repeats: Float[Tensor, " d"],
     ratios: tuple[float, ...],

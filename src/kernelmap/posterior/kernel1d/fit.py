@@ -14,7 +14,7 @@ from torch import Tensor
 from kernelmap.core.context import distinct_inputs
 from kernelmap.core.grids import Grid
 from kernelmap.posterior.kernel1d.components import Features
-from kernelmap.posterior.kernel1d.errors import ErrorShape, Jumps, alternating_weights, white_noise, with_jumps
+from kernelmap.posterior.kernel1d.errors import ErrorShape, Jumps, alternating_weights, white_noise, with_quadrature
 from kernelmap.posterior.kernel1d.mixture import Mixture, pool, weigh
 from kernelmap.posterior.kernel1d.prior import Prior
 from kernelmap.posterior.kernel1d.units import Units, trimmed_mean
@@ -66,27 +66,33 @@ class Pairs(NamedTuple):
         features = expecting_unit_responses(features, responses)
         return cls(f, repeats, features, responses, alternating_weights(y)[:, None] * U, Jumps.of(U, y))
 
+    def quadrature_variance(self, mixture: Mixture) -> Float[Tensor, " d"]:
+        """Of each pair's error: that of the tokens' jumps, or what the alternating sum tells of the kernel's own.
+
+        max(b, E[(Σ_k ±w_k K(t_k) U[k])²] / 3): a sum that is off by a random part of a cell has a third of the square
+        of half its change when every second point is left out.
+        """
+        sums = {block: self.alternating.mT @ mixture.features.blocks[block] for block in mixture.blocks}
+        mean, variance = pool(*mixture.moments(sums))
+        return torch.maximum(self.jumps.variance(second_moment(mixture)), (mean.square() + variance) / 3)
+
 
 def fit(U: Float[Tensor, "N d"], f: Float[Tensor, " d"], y: Grid, prior: Prior) -> Fit:
     """Condition the prior on f = Uᵀ diag(w) K + e."""
     units = Units.of(U, f, y)
     y = units.scaled(y)
     pairs = Pairs.of(U / units.u, f / units.f, y, prior)
-    possible = prior.log_odds.isfinite().nonzero()[:, 0].tolist()
-    mixture = weighed(
-        pairs, prior, dict.fromkeys(possible, prior.pilot_noise**2), [white_noise(pairs.repeats, prior.noise)]
-    )
+    white = white_noise(pairs.repeats, prior.noise)
+    mixture = weighed(pairs, prior, prior.log_odds.isfinite().nonzero()[:, 0].tolist(), [white], prior.pilot_noise)
     for count in prior.survivors:
-        b = pairs.jumps.variance(second_moment(mixture))
-        floors = quadrature_variances(mixture, pairs.alternating, count)
-        noise, quadrature = float(mixture.white_variance().min()), max(floors.values()) + float(b.mean())
-        if noise > max(SETTLED * prior.pilot_noise**2, quadrature / NEGLIGIBLE):
+        b, noise = pairs.quadrature_variance(mixture), float(mixture.white_variance().min())
+        if noise > max(SETTLED * prior.pilot_noise**2, float(b.mean()) / NEGLIGIBLE):
             break
-        errors = [white_noise(pairs.repeats, prior.noise)]
+        errors = [white]
         if float(b.mean()) > NEGLIGIBLE * noise:
-            errors += with_jumps(b, pairs.repeats, prior.ratios, prior.spread, prior.noise)
-        floors = {index: max(floor, prior.least_noise**2) for index, floor in floors.items()}
-        mixture = weighed(pairs, prior, floors, errors)
+            errors += with_quadrature(b, pairs.repeats, prior.ratios, prior.spread, prior.noise)
+        survivors = mixture.weights.argsort(descending=True)[:count].tolist()
+        mixture = weighed(pairs, prior, survivors, errors, prior.least_noise)
     return Fit(mixture, units, y, second_moment(mixture))
 
 
@@ -100,8 +106,12 @@ def averaged(U: Float[Tensor, "N d"], f: Float[Tensor, " d"]) -> tuple[Tensor, T
     return U[:, first], torch.zeros_like(repeats).index_add(0, group, f) / repeats, repeats
 
 
-def weighed(pairs: Pairs, prior: Prior, floors: dict[int, float], errors: list[ErrorShape]) -> Mixture:
-    return weigh(pairs.features, pairs.responses, pairs.f, floors, errors, prior.log_odds, prior.amplitude)
+def weighed(
+    pairs: Pairs, prior: Prior, components: list[int], errors: list[ErrorShape], least_noise: float
+) -> Mixture:
+    return weigh(
+        pairs.features, pairs.responses, pairs.f, components, errors, prior.log_odds, prior.amplitude, least_noise**2
+    )
 
 
 def responses_to(U: Float[Tensor, "N d"], features: Features, weights: Float[Tensor, " N"]) -> list[Tensor]:
@@ -126,18 +136,3 @@ def second_moment(mixture: Mixture) -> Float[Tensor, " N"]:
     """E[K²] at every point."""
     mean, variance = pool(*mixture.moments(mixture.features.blocks))
     return mean.square() + variance
-
-
-def quadrature_variances(mixture: Mixture, alternating: Float[Tensor, "N d"], count: int) -> dict[int, float]:
-    """Of the likeliest components, the variance of f's error that the quadrature of their kernels makes.
-
-    Mean over pairs of E[(Σ_k ±w_k K(t_k) U[k])²] / 3, which is right where the sum is off by a random part of a cell.
-    """
-    found = {}
-    for index in mixture.weights.argsort(descending=True)[:count].tolist():
-        if index in mixture.best:
-            block, columns, _ = mixture.features.components[index]
-            given, chosen = mixture.best[index]
-            mean, variance = given.moments(alternating.mT @ mixture.features.blocks[block][:, columns], chosen)
-            found[index] = float((mean.square() + variance).mean()) / 3
-    return found

@@ -34,14 +34,17 @@ class Mixture(NamedTuple):
 
     weights: of all components.
     log_evidence: of the pairs, under the whole prior.
-    best: every component that was conditioned, at its likeliest errors and ratio γ.
     """
 
     features: Features
     cells: list[Cell]
     weights: Float[Tensor, " K"]
     log_evidence: float
-    best: dict[int, tuple[Conditioned, Int[Tensor, " 1"]]]
+
+    @property
+    def blocks(self) -> set[int]:
+        """Numbers of the blocks of features that the cells use."""
+        return {cell.component.block for cell in self.cells}
 
     def moments(self, blocks: Blocks) -> tuple[Tensor, Tensor, Tensor]:
         """Weights (C,), means and variances (C, n) of linear functionals of K, given by those of the features."""
@@ -81,20 +84,21 @@ def weigh(
     features: Features,
     responses: list[Tensor],
     f: Float[Tensor, " d"],
-    floors: dict[int, float],
+    components: list[int],
     shapes: list[ErrorShape],
     log_odds: Float[Tensor, " K"],
     amplitude: Density,
+    least: float,
 ) -> Mixture:
-    """Condition components, each with its least variance of white errors, under every shape of errors."""
+    """Condition components under every shape of errors, whose white part has at least the variance `least`."""
     found: list[tuple[int, ErrorShape, Conditioned]] = []
     for shape in shapes:
         whitened: dict[int, Whitened] = {}
-        for index, floor in floors.items():
+        for index in components:
             block, columns, omega = features.components[index]
             if block not in whitened:
                 whitened[block] = Whitened.of(responses[block], f, shape)
-            found.append((index, shape, condition(whitened[block], columns, omega, amplitude, floor)))
+            found.append((index, shape, condition(whitened[block], columns, omega, amplitude, least)))
     log_weights = torch.stack([given.log_weight + log_odds[index] for index, _, given in found])
     weights = log_weights.flatten().softmax(dim=0).reshape(log_weights.shape)
     cells = []
@@ -105,14 +109,4 @@ def weigh(
     total = sum(cell.weights.sum() for cell in cells)
     cells = [cell._replace(weights=cell.weights / total) for cell in cells]
     each = torch.zeros_like(log_odds).index_add(0, torch.tensor([index for index, _, _ in found]), weights.sum(dim=1))
-    best = {index: (given, given.log_weight.argmax()[None]) for index, given in likeliest(found).items()}
-    return Mixture(features, cells, each, float(log_weights.logsumexp(dim=(0, 1))), best)
-
-
-def likeliest(found: list[tuple[int, ErrorShape, Conditioned]]) -> dict[int, Conditioned]:
-    """Of every component, under the shape of errors with the largest evidence."""
-    best: dict[int, Conditioned] = {}
-    for index, _, given in found:
-        if index not in best or given.log_evidence > best[index].log_evidence:
-            best[index] = given
-    return best
+    return Mixture(features, cells, each, float(log_weights.logsumexp(dim=(0, 1))))

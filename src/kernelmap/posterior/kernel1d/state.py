@@ -16,7 +16,7 @@ from kernelmap.posterior.kernel1d.units import Units
 def state_of(fit: Fit) -> dict[str, Tensor]:
     """Blocks of features under their numbers, cells in their order."""
     mixture, units = fit.mixture, fit.units
-    used = sorted({cell.component.block for cell in mixture.cells})
+    used = sorted(mixture.blocks)
     state = {
         "units": torch.tensor([units.length, units.u, units.f], dtype=torch.float64),
         "kernel_squared": fit.kernel_squared,
@@ -54,5 +54,5 @@ def fit_of(state: dict[str, Tensor], y: Grid) -> Fit:
         cells.append(Cell(index, component, errors, given, part["chosen"], part["weights"]))
         i += 1
     features = Features(blocks, [cell.component for cell in cells])
-    mixture = Mixture(features, cells, own["weights"], float(own["log_evidence"]), {})
+    mixture = Mixture(features, cells, own["weights"], float(own["log_evidence"]))
     return Fit(mixture, units, units.scaled(y), own["kernel_squared"])
