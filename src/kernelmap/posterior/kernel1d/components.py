@@ -1,10 +1,11 @@
 """Mixture components: Gaussian priors of a kernel K(t) on [0, 1], made of cosines.
 
     K(t) = e(t) Σ_k cos(π k w(t)) ω_k z_k ,   z ~ N(0, 1)
-    w(t) = log(1 + t/q) / log(1 + 1/q)  (t itself for q = 0)                                   warp
+    w(t) = m + (1 - 2m) log(1 + t/q) / log(1 + 1/q)  (m + (1 - 2m) t for q = 0)                warp
     e(t) = (t + h)^-p exp(-r t)  up to t = end, 0 beyond                                       envelope
     ω_k² = (1 + ((k - k0) / κ)²)^-ν + φ²                                                       spectrum, floor φ
 
+The margin m leaves the kernel's slope at its ends free, which cosines on the whole period hold at zero.
 h is half the grid's first step, so that an integrable singularity (p > 0) has a value at t = 0. Of a peak at c of width
 s, w = (t - c) / 6s + 1/2 and e = exp(-((t - c) / s)² / 2), within three widths.
 """
@@ -16,6 +17,9 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+MARGIN = 0.15
+"""Of the period, at each end: more than the length over which the smoothest components are correlated."""
 
 SMALLEST_WEIGHT = 1e-5
 """Cosines whose ω is smaller than this share of the largest are left out: below the errors of any data."""
@@ -37,7 +41,7 @@ class Block:
         if (t < 0).any():
             w = (1 + t.sign() * w) / 2
         e = (size + h) ** -self.power * torch.exp(-self.rate * size) * (size <= self.end + 1e-9)
-        return cosines(w, count) * e[:, None]
+        return cosines(MARGIN + (1 - 2 * MARGIN) * w, count) * e[:, None]
 
 
 @dataclass(frozen=True)

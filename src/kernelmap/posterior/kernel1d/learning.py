@@ -15,7 +15,7 @@ from torch import Tensor
 
 from kernelmap.core.context import Context
 from kernelmap.core.progress import progress
-from kernelmap.posterior.kernel1d.components import Block, Group, Spectrum
+from kernelmap.posterior.kernel1d.components import Block, Group
 from kernelmap.posterior.kernel1d.errors import Density
 from kernelmap.posterior.kernel1d.fit import Fit, fit
 from kernelmap.posterior.kernel1d.mixture import pool
@@ -24,11 +24,11 @@ from kernelmap.posterior.kernel1d.prior import Kernel1dOptions, Learned, Prior
 RIDGE = 1e-8
 """Of the fit of cosines to a kernel: there may be more cosines than points."""
 
-LEAST_ODDS = 5e-5
+LEAST_ODDS = 1e-4
 """Components that learning leaves with less are dropped: no training system needed them."""
 
-START_WEIGHT = 5.0
-"""The start counts as much as so many systems: what no training system needed remains possible."""
+START_WEIGHT = 1.0
+"""The start counts as much as so many systems."""
 
 
 LEARNED_MASS = 0.5
@@ -40,22 +40,23 @@ def learn(prior: Prior, contexts: list[Context], full: list[Context], options: K
     prior = learn_odds(prior, contexts, options.rounds)
     if not options.remainders:
         return prior
-    block, spectrum = Block(options.learned_warp), Spectrum(0, *options.learned_spectrum)
-    kernels = torch.stack([found_kernel(c, prior, block) for c in progress(full, "Kernels")], dim=1)
-    count = len(options.remainders)
+    block = Block(options.learned_warp)
+    fits = [fit(c.U, c.F[0], c.y, prior) for c in progress(full, "Kernels")]
+    kernels = torch.stack([coefficients(found, block, prior.cosines) for found in fits], dim=1)
+    like = tuple(sorted({int(found.mixture.weights.argmax()) for found in fits}))
+    count = len(like) * len(options.remainders)
     own = torch.full((count,), math.log(LEARNED_MASS / count), dtype=torch.float64)
     return prior._replace(
-        learned=Learned(block, spectrum, kernels, tuple(options.remainders)),
+        learned=Learned(block, kernels, like, tuple(options.remainders)),
         log_odds=torch.cat([prior.log_odds + math.log(1 - LEARNED_MASS), own]),
     )
 
 
-def found_kernel(context: Context, prior: Prior, block: Block) -> Float[Tensor, " R"]:
-    """Coefficients, in the cosines of a block, of the kernel that a system's pairs give, for responses of size 1."""
-    found = fit(context.U, context.F[0], context.y, prior)
-    mean, _ = pool(*found.mixture.moments(found.mixture.features.blocks))
+def coefficients(found: Fit, block: Block, count: int) -> Float[Tensor, " R"]:
+    """Of a found kernel, in the cosines of a block, for responses of size 1."""
+    mean, _ = pool(*found.kernel_moments())
     t = found.y.points[:, 0]
-    phi = block.features(t, 0.5 * float(t[1] - t[0]), prior.cosines)
+    phi = block.features(t, 0.5 * float(t[1] - t[0]), count)
     gram = phi.mT @ (found.y.weights[:, None] * phi)
     ridge = RIDGE * gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype)
     return torch.linalg.solve(gram + ridge, phi.mT @ (found.y.weights * mean))

@@ -12,7 +12,7 @@ from kernelmap.core.errors import InputError
 from kernelmap.core.systems import SystemSet, strided_draws
 from kernelmap.maps.probabilistic import ProbabilisticMap
 from kernelmap.maps.registry import register
-from kernelmap.posterior.kernel1d.components import Block, Spectrum
+from kernelmap.posterior.kernel1d.components import Block
 from kernelmap.posterior.kernel1d.errors import Density
 from kernelmap.posterior.kernel1d.fit import fit
 from kernelmap.posterior.kernel1d.learning import learn
@@ -39,7 +39,7 @@ class Kernel1dMap(ProbabilisticMap):
 
     def __init__(self, shape: ContextShape, options: Kernel1dOptions) -> None:
         super().__init__(shape, options)
-        start, learned = starting_prior(options), len(options.remainders)
+        start, learned = starting_prior(options), len(options.remainders) * len(options.learned_like)
         self.register_buffer("odds", torch.cat([start.log_odds.exp(), torch.ones(learned, dtype=torch.float64)]))
         self.register_buffer("log_amplitude", start.amplitude.log_density)
         self.register_buffer("log_noise", start.noise.log_density)
@@ -52,8 +52,8 @@ class Kernel1dMap(ProbabilisticMap):
         start, options = starting_prior(self.options), self.options
         learned = None
         if options.remainders:
-            spectrum = Spectrum(0, *options.learned_spectrum)
-            learned = Learned(Block(options.learned_warp), spectrum, self.kernels.double(), tuple(options.remainders))
+            like, sizes = tuple(options.learned_like), tuple(options.remainders)
+            learned = Learned(Block(options.learned_warp), self.kernels.double(), like, sizes)
         return start._replace(
             learned=learned,
             log_odds=(self.odds / self.odds.sum()).double().log(),
@@ -94,7 +94,9 @@ class Kernel1dMap(ProbabilisticMap):
             contexts = full = list(systems)
         with torch.no_grad():
             prior = learn(starting_prior(options), contexts, full, options)
-        model = cls(ContextShape.of(contexts[0]), replace(options, learned_from=len(full) if options.remainders else 0))
+        if prior.learned is not None:
+            options = replace(options, learned_from=len(full), learned_like=prior.learned.like)
+        model = cls(ContextShape.of(contexts[0]), options)
         model.odds, model.log_amplitude, model.log_noise = (
             prior.log_odds.exp(),
             prior.amplitude.log_density,

@@ -39,9 +39,10 @@ class Kernel1dOptions:
         pilot_noise: least relative error in the pilot fit.
         least_noise: least relative error ever.
         survivors: components that each plug-in fit takes from the fit before.
-        remainders: of each component learned from systems, the size of what is not like theirs.
-        learned_warp, learned_spectrum: of that remainder.
+        remainders: sizes of what a learned component may have beside the kernels of the systems.
+        learned_warp: of the cosines that describe these kernels.
         learned_from: number of systems that components were learned from; set by learning.
+        learned_like: generic components that these remainders are like; set by learning.
         rounds: of expectation-maximisation.
     """
 
@@ -68,16 +69,16 @@ class Kernel1dOptions:
     peak_spectra: tuple[float, ...] = (3, 10)
     ends: tuple[float, ...] = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
     background: float = 0.01
-    ratios: tuple[float, ...] = (1e-4, 2e-3, 0.03, 0.25, 1.0, 4.0)
+    ratios: tuple[float, ...] = (1e-8, 1e-6, 1e-4, 1e-2, 1.0)
     spread: float = 1.0
     pilot_noise: float = 1e-3
     least_noise: float = 1e-6
-    survivors: tuple[int, ...] = (16, 8)
+    survivors: tuple[int, ...] = (12, 8)
     remainders: tuple[float, ...] = ()
-    learned_warp: float = 0.2
-    learned_spectrum: tuple[float, float] = (15, 2)
+    learned_warp: float = 0.03
     learned_from: int = 0
-    rounds: int = 2
+    learned_like: tuple[int, ...] = ()
+    rounds: int = 1
 
     def groups(self) -> tuple[Group, ...]:
         """Generic components: smooth or rough, oscillating, peaked, and with an end."""
@@ -106,24 +107,32 @@ class Kernel1dOptions:
 
 
 class Learned(NamedTuple):
-    """Components learned from systems: K = Φ (L z1 + s ω z2), the systems' kernels Φ L and a remainder of size s.
+    """Components learned from systems: K = Φ L z1 / √S + s Φ_c ω_c z2.
 
-    Φ are the cosines of one block, ω a spectrum.
+    The S systems' kernels Φ L, in the cosines of one block, and a remainder of relative size s like one of the generic
+    components c: one learned component for every s and c.
     """
 
     block: Block
-    spectrum: Spectrum
     kernels: Float[Tensor, "R S"]
-    remainders: tuple[float, ...]
+    like: tuple[int, ...]
+    sizes: tuple[float, ...]
 
-    def features(self, t: Float[Tensor, " N"], h: float) -> tuple[Float[Tensor, "N S_plus_R"], list[Tensor]]:
-        """[Φ L, Φ] and the weights of its columns, of every component."""
+    def extend(self, generic: Features, t: Float[Tensor, " N"], h: float) -> Features:
+        """The generic components, and these after them."""
         R, S = self.kernels.shape
-        phi, one, omega = self.block.features(t, h, R), torch.ones(S, dtype=t.dtype), self.spectrum.weights(R)
-        omega = omega / omega.norm() / math.sqrt(S)
-        return torch.cat([phi @ self.kernels, phi], dim=1), [
-            torch.cat([one / math.sqrt(S), s * math.sqrt(S) * omega]) for s in self.remainders
-        ]
+        found = self.block.features(t, h, R) @ self.kernels / math.sqrt(S)
+        power, one = found.square().sum(dim=1).mean().sqrt(), torch.ones(S, dtype=t.dtype)
+        blocks, components = list(generic.blocks), list(generic.components)
+        for index in self.like:
+            block, columns, omega = generic.components[index]
+            rest = generic.blocks[block][:, columns] * omega
+            rest = rest * (power / rest.square().sum(dim=1).mean().sqrt())
+            for size in self.sizes:
+                weights = torch.cat([one, torch.full((rest.shape[1],), size, dtype=t.dtype)])
+                components.append(Component(len(blocks), slice(0, len(weights)), weights))
+            blocks.append(torch.cat([found, rest], dim=1))
+        return Features(blocks, components)
 
 
 class Prior(NamedTuple):
@@ -143,11 +152,7 @@ class Prior(NamedTuple):
 
     def features(self, t: Float[Tensor, " N"], h: float) -> Features:
         generic = Features.of(self.groups, t, h)
-        if self.learned is None:
-            return generic
-        features, omegas = self.learned.features(t, h)
-        own = [Component(len(generic.blocks), slice(0, features.shape[1]), omega) for omega in omegas]
-        return Features([*generic.blocks, features], [*generic.components, *own])
+        return generic if self.learned is None else self.learned.extend(generic, t, h)
 
 
 def starting_prior(options: Kernel1dOptions) -> Prior:
