@@ -141,7 +141,7 @@ class TestBombs:
         subprocess.run([sys.executable, "-c", code, str(tmp_path / "large")], check=True)
 
 
-@pytest.mark.parametrize("scale", [1e200, 1e-200, 1e150])
+@pytest.mark.parametrize("scale", [1e200, 1e-200, 1e155])
 @pytest.mark.parametrize("name", ["u", "f"])
 def test_values_whose_squares_overflow_are_refused(tmp_path, name, scale):
     entries = _mesh()

@@ -100,6 +100,34 @@ def test_a_data_set_has_one_writer(tmp_path):
         generate(plan(1.0), tmp_path / "data.h5", jobs=1)
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_discovery_holds_its_lock_from_start_to_end(tmp_path, monkeypatch, count):
+    """A second one that starts while the first is still looking for the kernel is refused, and loses nothing."""
+    from kernelmap.report import discover_file, discover_files, results
+
+    files = [tmp_path / f"run{i}.npz" for i in range(count)]
+    for file in files:
+        np.savez(file, y=0.5 * np.arange(1, 23), u=np.eye(22), f=np.ones(22))
+    refusals = []
+
+    def run() -> None:
+        out = tmp_path / "out"
+        discover_file(files[0], "radial", out) if count == 1 else discover_files(files, "radial", out, jobs=1)
+
+    def looking(*words):
+        with pytest.raises(InputError, match=rf"being written by process {os.getpid()} on") as refusal:
+            run()
+        refusals.append(refusal)
+        return discover(*words)
+
+    discover = results.discover
+    monkeypatch.setattr(results, "discover", looking)
+    run()
+    assert len(refusals) == count
+    assert len(list((tmp_path / "out").rglob("discovery.h5"))) == count
+    assert not list(tmp_path.rglob("*.lock"))
+
+
 def test_a_helper_ends_with_its_parent(tmp_path):
     """The parent is killed; its helper, busy in a loop, is gone soon after."""
     code = (

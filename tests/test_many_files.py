@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from jaxtyping import config
 
 from kernelmap.report import discover_files
 
@@ -88,8 +87,6 @@ def test_other_data_under_the_same_name_are_found_anew(tmp_path):
 
 def test_a_cluster_does_the_work(tmp_path, monkeypatch):
     """joblib's dask backend: tasks go to the workers of whoever is connected."""
-    # Without type checks: dask brings a second importlib.metadata, whose entry points are of another class.
-    monkeypatch.setattr(config, "jaxtyping_disable", True)
     import joblib
     from distributed import Client
 

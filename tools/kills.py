@@ -4,7 +4,8 @@
 
 Each case runs a command to its end once, for reference. Then it is started, killed (SIGKILL, the process alone) at a
 random moment and started again until it ends; the result must be that of the reference, nothing else may lie beside it,
-and no process of it may be left.
+and no process of it may be left. What a kill leaves must be a whole result or none. The numbers are written after every
+run: the same command goes on where it was stopped. The problems world and own are not generated and have no case.
 """
 
 import hashlib
@@ -16,8 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,21 +28,29 @@ import numpy as np
 from kernelmap.core.files import read_json, read_tensors, write_json
 from kernelmap.core.files.together import is_whole
 from kernelmap.core.provenance import provenance
+from kernelmap.io import load_model
+from kernelmap.problems.darcy.fields import microstructures, sources
+from kernelmap.problems.darcy.scheme import pressures
 
-TRAIN = ["train", "radial", "--dx", "0.5", "--d", "20", "--setting", "sine", "--dk", "2"]
-TRAIN += ["--epochs", "5", "--every", "1", "--threads", "1", "--resume"]
+SEED = 0
+TRAIN = ["train", "radial", "--dx", "0.1", "--d", "20", "--setting", "sine", "--dk", "2"]
+TRAIN += ["--epochs", "12", "--every", "1", "--threads", "1", "--resume"]
 MECHANICS = ["--specimens", "8", "--loads", "4", "--elements", "q1-28", "--jobs", "2"]
+TABLE = ["--rows", "nao-302-10", "--epochs", "2", "--threads", "1"]
 ORPHAN = 5.0
 """Seconds after which no process of a killed command may be left."""
+
+COUNTS = ("kills", "runs", "lost", "mixed", "different", "orphans", "left")
 
 
 @dataclass(frozen=True)
 class Case:
-    """A command, where it writes, and what of the result must be the same every time."""
+    """A command, where it writes, what of the result must be the same every time, and whether what is there is one."""
 
     words: list[str]
     out: str
     result: Callable[[Path], Any]
+    whole: Callable[[Path], bool]
 
 
 def model(out: Path) -> Any:
@@ -49,6 +58,11 @@ def model(out: Path) -> Any:
     training = read_json(out / "config.json")["about"]["training"]
     hashes = {name: hashlib.sha256(tensor.numpy().tobytes()).hexdigest() for name, tensor in sorted(tensors.items())}
     return hashes | {key: training[key] for key in ("best_epoch", "best_loss")}
+
+
+def loads(out: Path) -> bool:
+    """A model that is there can be used, whichever of its two files came last."""
+    return not (out / "config.json").exists() or load_model(out)[0] is not None
 
 
 def arrays(path: Path) -> Any:
@@ -63,74 +77,104 @@ def arrays(path: Path) -> Any:
     return found
 
 
+def readable(path: Path) -> bool:
+    return bool(arrays(path))
+
+
 def record(out: Path) -> Any:
     return next(read_json(path)["systems"] for path in out.glob("*.json"))
 
 
+def records(out: Path) -> bool:
+    return all("systems" in read_json(path) for path in out.glob("*.json"))
+
+
 def discovery(out: Path) -> Any:
-    return is_whole(out), arrays(out / "discovery.h5")
+    return {str(path.relative_to(out)): (is_whole(path.parent), arrays(path)) for path in sorted(out.rglob("*.h5"))}
+
+
+def manifests(out: Path) -> bool:
+    return all(is_whole(path.parent) for path in out.rglob("discovery.h5"))
 
 
 CASES = {
-    "train": Case([*TRAIN, "--out"], "model", model),
-    "train on 2 processes": Case([*TRAIN, "--devices", "2", "--out"], "model", model),
-    "generate radial": Case(["generate", "radial", "--dx", "0.1", "--out"], "radial.h5", arrays),
-    "generate darcy": Case(["generate", "darcy", "--n", "7", "--out"], "darcy.h5", arrays),
-    "generate mechanics --jobs 2": Case(["generate", "mechanics", *MECHANICS, "--out"], "mechanics.h5", arrays),
-    "reproduce": Case(
-        ["reproduce", "table1", "--rows", "nao-302-10", "--epochs", "2", "--threads", "1", "--out"], "table", record
+    "train": Case([*TRAIN, "--out"], "model", model, loads),
+    "train on 2 processes": Case([*TRAIN, "--devices", "2", "--out"], "model", model, loads),
+    "generate radial": Case(["generate", "radial", "--dx", "0.025", "--out"], "radial.h5", arrays, readable),
+    "generate darcy": Case(["generate", "darcy", "--n", "25", "--out"], "darcy.h5", arrays, readable),
+    "generate mechanics --jobs 2": Case(
+        ["generate", "mechanics", *MECHANICS, "--out"], "mechanics.h5", arrays, readable
     ),
-    "discover": Case(["discover", "DATA", "--out"], "discovery", discovery),
+    "reproduce": Case(["reproduce", "table1", *TABLE, "--out"], "table", record, records),
+    "discover": Case(["discover", "DATA", "--model", "darcy", "--out"], "discovery", discovery, manifests),
+    "discover --jobs 2": Case(
+        ["discover", "DATA", "MORE", "--model", "darcy", "--jobs", "2", "--out"], "discoveries", discovery, manifests
+    ),
 }
 
 
 def main(count: int, out: Path) -> None:
-    results: dict[str, Any] = {}
+    results: dict[str, Any] = read_json(out)["cases"] if out.exists() else {}
     each = -(-count // len(CASES))
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["KERNELMAP_CACHE"] = str(Path(folder) / "cache")
-        data = Path(folder) / "data.npz"
-        write_measurements(data)
+        data = [Path(folder) / f"{name}.npz" for name in ("data", "more")]
+        for seed, path in enumerate(data):
+            write_measurements(path, seed)
         for name, case in CASES.items():
-            words = [str(data) if word == "DATA" else word for word in case.words]
-            results[name] = kill(Case(words, case.out, case.result), Path(folder) / "work", each)
-            results[name] |= at_once(Case(words, case.out, case.result), Path(folder) / "work")
+            words = [{"DATA": str(data[0]), "MORE": str(data[1])}.get(word, word) for word in case.words]
+            case, work = replace(case, words=words), Path(folder) / "work"
+            start = time.perf_counter()
+            before = results.get(name, dict.fromkeys(COUNTS, 0))
+            for found in kills(case, work, each, before, name):
+                seconds = round(before.get("seconds", 0) + time.perf_counter() - start)
+                results[name] = found | {"seconds": seconds}
+                save(results, count, out)
+            if "two_at_once" not in results[name]:
+                results[name] |= at_once(case, work)
             print(name, results[name], flush=True)
             save(results, count, out)
 
 
 def save(results: dict[str, Any], count: int, out: Path) -> None:
-    keys = ("kills", "lost", "different", "orphans", "left")
-    total = {key: sum(case[key] for case in results.values()) for key in keys}
-    command = {"command": f"python tools/kills.py {count} {out}"}
+    total = {key: sum(case[key] for case in results.values()) for key in (*COUNTS, "seconds")}
+    command = {"command": f"python tools/kills.py {count} {out}", "seed": SEED}
     write_json(out, {"total": total, "cases": results} | provenance() | command)
 
 
-def kill(case: Case, work: Path, count: int) -> dict[str, Any]:
+def kills(case: Case, work: Path, count: int, before: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
+    """The numbers so far, after every run that was killed up to three times and then left to end."""
+    found = dict(before)
+    if found["kills"] >= count:
+        yield found
+        return
     fresh(work)
     start = time.perf_counter()
     finish(case, work)
     duration = time.perf_counter() - start
     expected = case.result(work / case.out)
     beside = names(work)
-    found = {"kills": 0, "lost": 0, "different": 0, "orphans": 0, "left": 0}
     while found["kills"] < count:
+        moments = random.Random(f"{SEED} {name} {found['runs']}")
         fresh(work)
-        for _ in range(3):  # several kills of one run, then its end
+        for _ in range(3):
             process = begin(case, work)
-            wait(process, random.uniform(0.1, duration))
+            wait(process, moments.uniform(0.1, duration))
             if process.poll() is None:
                 process.kill()
                 found["kills"] += 1
             process.wait()
             found["orphans"] += orphans(work)
+            found["mixed"] += (work / case.out).exists() and not case.whole(work / case.out)
         code, _ = finish(case, work)
         if code:
             found["lost"] += 1
         elif case.result(work / case.out) != expected:
             found["different"] += 1
-        found["left"] += names(work) != beside
-    return found | {"seconds_of_a_run": round(duration, 1)}
+        if names(work) != beside:
+            print(name, "left", set(names(work)) ^ set(beside), flush=True)
+            found["left"] += 1
+        found["runs"] += 1
+        yield found | {"seconds_of_a_run": round(duration, 1)}
 
 
 def at_once(case: Case, work: Path) -> dict[str, Any]:
@@ -145,7 +189,8 @@ def at_once(case: Case, work: Path) -> dict[str, Any]:
 
 def begin(case: Case, work: Path, errors: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "kernelmap", *case.words, str(work / case.out)]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=os.environ | {"KILLED": str(work)})
+    environment = os.environ | {"KILLED": str(work), "KERNELMAP_CACHE": str(work / "cache")}
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=environment)
 
 
 def finish(case: Case, work: Path) -> tuple[int, str]:
@@ -194,12 +239,13 @@ def fresh(work: Path) -> None:
     work.mkdir()
 
 
-def write_measurements(path: Path) -> None:
-    x = np.linspace(0, 30, 121)
-    u = np.stack([np.sin(k * x) for k in (1, 2, 3)])
-    np.savez(path, x=x, u=u, f=0.3 * u + 0.01)
+def write_measurements(path: Path, seed: int) -> None:
+    """Sources and pressures in a porous medium on few nodes."""
+    n = 15
+    g = sources(n, range(20), seed)
+    axis = np.linspace(0, 1, n)
+    np.savez(path, x1=axis, x2=axis, u=g, f=pressures(microstructures(n, [seed], seed)[0], g))
 
 
 if __name__ == "__main__":
-    random.seed(0)
     main(int(sys.argv[1]), Path(sys.argv[2]))

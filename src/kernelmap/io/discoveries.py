@@ -110,5 +110,5 @@ def read_numbers(path: Path | str) -> tuple[dict[str, Any], dict[str, float]]:
                 f"{path} is not a discovery; give the discovery.h5 that `kernelmap discover` wrote to its directory."
             )
         numbers = {name: value.item() for name, value in file.attrs.items() if isinstance(value, np.number)}
-        numbers["diagnostics"] = len(json.loads(str(file.attrs["diagnostics"])))
+        numbers["diagnostics"] = len(json.loads(str(file.attrs.get("diagnostics", "[]"))))
         return json.loads(str(file.attrs["about"])), numbers

@@ -66,11 +66,13 @@ class Problem(ABC):
         return evaluate(model, data.systems, d, data.heldout) | {"data": data.systems.about}
 
     def generate(self, out: Path) -> str:
-        train, test = self.training().systems, self.test()
-        if not isinstance(train, SystemSet):
-            raise InputError(f"the systems of {self.name} have grids of their own and are drawn anew by every command.")
-        parts = {"train": train, "test": test.systems} | ({} if test.heldout is None else {"heldout": test.heldout})
         with locked(out):
+            train, test = self.training().systems, self.test()
+            if not isinstance(train, SystemSet):
+                raise InputError(
+                    f"the systems of {self.name} have grids of their own and are drawn anew by every command."
+                )
+            parts = {"train": train, "test": test.systems} | ({} if test.heldout is None else {"heldout": test.heldout})
             write_parts(out, self.name, parts)
         counts = f"{len(train.names)} training systems ({train.pairs} pairs each)"
         return f"{counts}, {len(test.systems.names)} test systems in {out}"

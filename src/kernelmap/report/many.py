@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelmap.core.errors import InputError
-from kernelmap.core.files import atomic_path, existing_file
+from kernelmap.core.files import atomic_path, existing_file, locked
 from kernelmap.core.files.together import is_whole
 from kernelmap.core.progress import progress
 from kernelmap.core.provenance import provenance
@@ -39,11 +39,10 @@ def discover_files(
     if twice:
         raise InputError(f"several files are named {', '.join(twice)}; results are kept by name, so rename them.")
     find_model(model)
-    rows: dict[Path, Row] = {}
-    for file, row in progress(_all(files, model, out, jobs, device), "Discovering", total=len(files)):
-        rows[file] = row
-    ordered = [rows[file] for file in files]
-    _write_table(out / SUMMARY, ordered)
+    with locked(out):
+        rows = dict(progress(_all(files, model, out, jobs, device), "Discovering", total=len(files)))
+        ordered = [rows[file] for file in files]
+        _write_table(out / SUMMARY, ordered)
     return ordered
 
 

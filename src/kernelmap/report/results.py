@@ -16,22 +16,26 @@ DISCOVERY = "discovery.h5"
 
 
 def discover_file(file: Path, model: str, out: Path, json: Path | None = None, device: str | None = None) -> Discovery:
-    """Find the kernel behind a file, and write all results to the directory `out`."""
+    """Find the kernel behind a file, and write all results to the directory `out`, which nobody else may meanwhile."""
     loaded, _ = load_model(model)
     measurements = read_measurements(file)
     about = {"model": encodable(model), "data": encodable(file.name), **hashes(file, model), **provenance()}
     context = measurements.context
-    if not measurements.has_radius and isinstance(loaded, Kernel1dMap):
-        context, about["radius"], evidence = select_radius(loaded, context)
-        about["radii"] = ", ".join(f"{tried:.4g}" for tried in evidence)
-    discovery = discover(loaded, context, about, device)
-    write_results(discovery, out, json)
+    with locked(out):
+        if not measurements.has_radius and isinstance(loaded, Kernel1dMap):
+            context, about["radius"], evidence = select_radius(loaded, context)
+            about["radii"] = ", ".join(f"{tried:.4g}" for tried in evidence)
+        discovery = discover(loaded, context, about, device)
+        write_results(discovery, out, json)
     return discovery
 
 
 def write_results(discovery: Discovery, out: Path, json: Path | None = None) -> None:
-    """The report, the kernel with its band, the figure and, if wanted, the numbers. Those of `out` appear together."""
-    with locked(out), together(out) as staging:
+    """The report, the kernel with its band, the figure and, if wanted, the numbers. Those of `out` appear together.
+
+    Whoever calls it holds the lock of `out`.
+    """
+    with together(out) as staging:
         write_report(discovery, staging / "report.html")
         plot(discovery, staging / "kernel.png")
         one_coordinate = discovery.kernel.x.is_point and discovery.kernel.y.dim == 1

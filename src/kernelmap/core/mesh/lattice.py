@@ -31,6 +31,12 @@ def step_classes(reach: int) -> Int[Tensor, " R"]:
     return far * (far + 1) // 2 + near
 
 
+def at_ends(c: Float[Tensor, "*b R"]) -> Float[Tensor, "*b R"]:
+    """What multiplies u(x + o) for every step o, from the strengths c of the bonds."""
+    middle = c.shape[-1] // 2
+    return torch.cat([-c[..., :middle], c.sum(-1, keepdim=True), -c[..., middle + 1 :]], dim=-1)
+
+
 @dataclass(frozen=True)
 class Lattice:
     """rows x columns nodes at equal distances, last coordinate fastest, and the places `at` of M of them."""
@@ -68,6 +74,14 @@ class Lattice:
         exists = (row >= 0) & (row < self.rows) & (column >= 0) & (column < self.columns)
         return torch.where(exists, row * self.columns + column, self.at[:, None]), exists
 
+    def subset(self, nodes: slice) -> "Lattice":
+        """The same mesh with some of the places."""
+        return Lattice(self.rows, self.columns, self.at[nodes])
+
+    def around(self, u: Float[Tensor, "*b N d"], reach: int) -> Float[Tensor, "*b M R d"]:
+        """u(x + o) for every step o; u(x) where it leads out of the mesh."""
+        return u[..., self.neighbours(reach)[0], :]
+
     def bonds(self, u: Float[Tensor, "*b N d"], reach: int) -> Float[Tensor, "*b M R d"]:
         """u(x) - u(x + o) for every step o, zero where it leads out of the mesh; u(x) for the node itself."""
         place, _ = self.neighbours(reach)
@@ -78,10 +92,7 @@ class Lattice:
 
     def rows_of(self, c: Float[Tensor, "*b M R"], reach: int) -> Float[Tensor, "*b M N"]:
         """K(x, y) w(y) from the strengths c of the bonds."""
-        middle = c.shape[-1] // 2
-        return self.scatter(
-            torch.cat([-c[..., :middle], c.sum(-1, keepdim=True), -c[..., middle + 1 :]], dim=-1), reach
-        )
+        return self.scatter(at_ends(c), reach)
 
     def scatter(self, values: Float[Tensor, "*b M R"], reach: int) -> Float[Tensor, "*b M N"]:
         """Values at the ends of all bonds, as a matrix."""

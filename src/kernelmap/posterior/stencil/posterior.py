@@ -10,9 +10,12 @@ from torch import Tensor
 from kernelmap.core.algebra.linear_gaussian import Regression, above_noise
 from kernelmap.core.context import Context
 from kernelmap.core.kernel import Kernel
-from kernelmap.core.mesh.lattice import Lattice
+from kernelmap.core.mesh.lattice import Lattice, at_ends
 from kernelmap.core.posterior import ESTIMATES, KernelPosterior, Prediction, check_one_system
 from kernelmap.core.state import prefixed, under
+
+CHUNK = 2**20
+"""Values of inputs around nodes that are looked at together: 8 MB, which a processor's cache may hold."""
 
 
 @ESTIMATES.register("stencil")
@@ -50,7 +53,7 @@ class LocalPosterior(KernelPosterior):
         """Posterior mean."""
         return self.lattice.rows_of(self.strengths, self.reach) / self._weights
 
-    @property
+    @cached_property
     def std(self) -> Float[Tensor, "*b M N"]:
         return self.variance.sqrt()
 
@@ -60,12 +63,8 @@ class LocalPosterior(KernelPosterior):
         return self._kernel_variance(self.regression)
 
     def _kernel_variance(self, regression: Regression) -> Float[Tensor, "*b M N"]:
-        ends = torch.eye(len(self.prior_mean), dtype=self.prior_mean.dtype, device=self.prior_mean.device)
-        # The node itself is an end of all its bonds.
-        ends[:, len(ends) // 2] = 1
         _, exists = self.lattice.neighbours(self.reach)
-        X = (exists[..., None] * ends).expand(*self.scale.shape[:-2], -1, -1, -1)
-        variances = self._variance(X, regression)
+        variances = at_ends(self._factor(regression) * exists[:, None, :]).square().sum(dim=-2)
         return self.lattice.scatter(variances, self.reach) / self._weights.square()
 
     @property
@@ -121,14 +120,23 @@ class LocalPosterior(KernelPosterior):
 
     def response_moments(self, U: Float[Tensor, "*b N n"]) -> tuple[Float[Tensor, "*b M n"], Float[Tensor, "*b M n"]]:
         """Mean and variance of K u, without noise."""
-        bonds = self.lattice.bonds(U, self.reach)
-        return (self.strengths[..., None, :] @ bonds)[..., 0, :], self._variance(bonds, self.regression)
+        rows = at_ends(torch.cat([self._factor(self.regression), self.strengths[..., None, :]], dim=-2))
+        M, R = rows.shape[-3], rows.shape[-1]
+        count = max(1, CHUNK // (R * U.shape[-1]))
+        means, variances = [], []
+        for nodes in (slice(start, start + count) for start in range(0, M, count)):
+            products = rows[..., nodes, :, :] @ self.lattice.subset(nodes).around(U, self.reach)
+            means.append(products[..., -1, :].clone())  # a view would keep all products
+            variances.append(products[..., :-1, :].square().sum(dim=-2))
+        return torch.cat(means, dim=-2), torch.cat(variances, dim=-2)
+
+    def _factor(self, regression: Regression) -> Float[Tensor, "*b M features R"]:
+        """D = s L⁻¹ ω [1 m]ᵀ, with Cov c = Dᵀ D."""
+        m = self.prior_mean
+        strengths = torch.cat([torch.eye(len(m), dtype=m.dtype, device=m.device), m[None]])
+        weighted = regression.omega[0][..., None] * strengths
+        return self.scale[..., None] * torch.linalg.solve_triangular(regression.factor[0], weighted, upper=False)
 
     @property
     def _weights(self) -> Float[Tensor, " N"]:
         return self.context.y.value_weights.to(self.prior_mean)
-
-    def _variance(self, X: Float[Tensor, "*b M R n"], regression: Regression) -> Float[Tensor, "*b M n"]:
-        """Of cᵀ X."""
-        common = (self.prior_mean @ X)[..., None, :]
-        return self.scale.square() * regression.variance_of(torch.cat([X, common], dim=-2))[0]

@@ -1,6 +1,6 @@
 """The solution posterior map: the Green's function of an operator that is local, by way of that operator."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,9 +21,6 @@ from kernelmap.posterior.stencil.local import LocalPosteriorMap
 from kernelmap.posterior.stencil.posterior import LocalPosterior
 from kernelmap.posterior.stencil.prior import LocalOptions
 
-CHUNK = 64
-"""Columns of the kernel whose variance is found at once."""
-
 
 @ESTIMATES.register("solution")
 @dataclass(frozen=True)
@@ -37,16 +34,24 @@ class SolutionPosterior(KernelPosterior):
     """
 
     local: LocalPosterior
-    solution: Float[Tensor, "*b free free"]
     free: Int[Tensor, " free"]
     context: Context
+
+    @cached_property
+    def solution(self) -> Float[Tensor, "*b free free"]:
+        """G between the nodes that respond."""
+        operator = self.local.lattice.rows_of(self.local.strengths, self.local.reach)[..., self.free]
+        inverse, singular = torch.linalg.inv_ex(operator)
+        if singular.any():
+            raise InputError("the local operator that the pairs show has no inverse; measure more and other pairs.")
+        return inverse
 
     @cached_property
     def mean(self) -> Float[Tensor, "*b M N"]:
         """G on all nodes, per quadrature weight."""
         return self._on_grid(self.solution)
 
-    @property
+    @cached_property
     def std(self) -> Float[Tensor, "*b M N"]:
         return self.variance.sqrt()
 
@@ -57,8 +62,7 @@ class SolutionPosterior(KernelPosterior):
 
     def _variance(self, summed: Callable[[Tensor], Tensor]) -> Float[Tensor, "*b M N"]:
         """Of the kernel, where `summed` adds up the variances of A p over the nodes."""
-        columns = self._on_all(self.solution).split(CHUNK, dim=-1)
-        spread = torch.cat([self.local.response_moments(part)[1] for part in columns], dim=-1)
+        _, spread = self.local.response_moments(self._on_all(self.solution))
         return self._on_grid(summed(spread)) / self._weights
 
     @property
@@ -94,15 +98,15 @@ class SolutionPosterior(KernelPosterior):
         return self.mean.reshape(independent.shape) + self._on_grid(deviation) * stretch
 
     def state(self) -> dict[str, Tensor]:
-        """That of the local operator, and its inverse."""
-        return {"solution": self.solution, "free": self.free} | prefixed("local", self.local.state())
+        """That of the local operator, whose inverse is found again where it is needed."""
+        return {"free": self.free} | prefixed("local", self.local.state())
 
     @classmethod
     def restored(cls, state: dict[str, Tensor], kernel: Kernel, d: int) -> "SolutionPosterior":
-        own, y = under(state, ""), kernel.y
-        nodes = Grid(y.points[own["free"]], y.weights[own["free"]])
+        free, y = state["free"], kernel.y
+        nodes = Grid(y.points[free], y.weights[free])
         local = LocalPosterior.on_grids(under(state, "local"), Context.without_pairs(kernel.x, nodes, d))
-        return cls(**own, local=local, context=Context.without_pairs(y, kernel.x, d))
+        return cls(local, free, Context.without_pairs(y, kernel.x, d))
 
     def _summed(self, v: Float[Tensor, "*b free n"]) -> Float[Tensor, "*b free n"]:
         G, theta = self.solution, self.local.systematic
@@ -139,11 +143,11 @@ class SolutionPosteriorMap(LocalPosteriorMap):
         return model
 
     @classmethod
-    def fit(cls, systems: SystemSet, d: int, options: LocalOptions) -> KernelMap:
+    def fit(cls, systems: SystemSet | Sequence[Context], d: int, options: LocalOptions) -> KernelMap:
         raise InputError("a solution-posterior takes the weights of a local-posterior, trained on the pairs reversed.")
 
     def posterior(self, context: Context, noise: float | None = None) -> SolutionPosterior:
-        """Condition A on the pairs and invert it; `noise` is relative to the inputs u."""
+        """Condition A on the pairs; `noise` is relative to the inputs u."""
         if context.y.points.shape != context.x.points.shape or not torch.equal(context.y.points, context.x.points):
             raise InputError("a solution operator needs inputs and outputs on the same nodes; interpolate one of them.")
         context = context.to(self.prior.nugget.dtype)
@@ -152,6 +156,4 @@ class SolutionPosteriorMap(LocalPosteriorMap):
             raise InputError("all responses f are zero: there is nothing to discover.")
         nodes = Grid(context.y.points[free], context.y.weights[free])
         reverse = Context.unchecked(context.F, context.U[..., free, :], context.x, nodes)
-        local = LocalPosteriorMap.posterior(self, reverse, noise)
-        operator = local.lattice.rows_of(local.strengths, local.reach)[..., free]
-        return SolutionPosterior(local, torch.linalg.inv(operator), free, context)
+        return SolutionPosterior(LocalPosteriorMap.posterior(self, reverse, noise), free, context)
