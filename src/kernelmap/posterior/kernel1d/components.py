@@ -59,7 +59,7 @@ class Peak:
 
 def cosines(w: Float[Tensor, " N"], count: int) -> Float[Tensor, "N R"]:
     """cos(π k w), k < count."""
-    return torch.cos(math.pi * w[:, None] * torch.arange(count, dtype=w.dtype))
+    return torch.cos(math.pi * w[:, None] * torch.arange(count, dtype=w.dtype, device=w.device))
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class Spectrum:
     decay: float
     floor: float = 0.0
 
-    def weights(self, count: int) -> Float[Tensor, " R"]:
-        k = torch.arange(count, dtype=torch.float64)
+    def weights(self, count: int, device: torch.device) -> Float[Tensor, " R"]:
+        k = torch.arange(count, dtype=torch.float64, device=device)
         return ((1 + ((k - self.centre) / self.width) ** 2) ** -self.decay + self.floor**2).sqrt()
 
 
@@ -116,10 +116,10 @@ class Features(NamedTuple):
     def of(cls, groups: tuple[Group, ...], t: Float[Tensor, " N"], h: float) -> "Features":
         blocks, components = [], []
         for group in groups:
-            behind = group.background * BACKGROUND.weights(BACKGROUND_COSINES if group.background else 0)
+            behind = group.background * BACKGROUND.weights(BACKGROUND_COSINES if group.background else 0, t.device)
             for block in group.blocks:
                 for spectrum in group.spectra:
-                    omega = torch.cat([spectrum.weights(group.cosines), behind])
+                    omega = torch.cat([spectrum.weights(group.cosines, t.device), behind])
                     kept = (omega > SMALLEST_WEIGHT * omega.max()).nonzero()[:, 0]
                     columns = slice(int(kept[0]), int(kept[-1]) + 1)
                     components.append(Component(len(blocks), columns, omega[columns]))

@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kernelmap.core.context import Context
-from kernelmap.posterior.kernel1d.errors import Density
-from kernelmap.posterior.kernel1d.fit import Pairs, averaged
+from kernelmap.posterior.kernel1d.errors import Density, jump_variance
+from kernelmap.posterior.kernel1d.fit import Pairs, averaged, expecting_unit_responses
 from kernelmap.posterior.kernel1d.prior import Prior
 from kernelmap.posterior.kernel1d.units import Units
 
@@ -23,19 +23,22 @@ def draw_from_prior(
     generator = torch.Generator().manual_seed(seed)
     units = Units.of(context.U, context.F[0], context.y)
     y = units.scaled(context.y)
-    U, f, _ = averaged(context.U / units.u, context.F[0] / units.f)
-    pairs = Pairs.of(U, f, y, prior)
+    pairs = Pairs(*averaged(context.U / units.u, context.F[0] / units.f), y, 1.0)
+    t = y.points[:, 0]
+    features = prior.features(t, 0.5 * float(t[1] - t[0]))
+    responses = pairs.responses(features, range(len(features.blocks)))
+    features = expecting_unit_responses(features, responses)
     index = int(torch.multinomial(prior.log_odds.exp(), 1, generator=generator))
-    block, columns, omega = pairs.features.components[index]
+    block, columns, omega = features.components[index]
 
     def normal(count: int) -> Tensor:
         return torch.randn(count, generator=generator, dtype=torch.float64)
 
     z = math.exp(0.5 * draw(prior.amplitude, generator)) * omega * normal(len(omega))
-    kernel, f = pairs.features.blocks[block][:, columns] @ z, pairs.responses[block][:, columns] @ z
+    kernel, f = features.blocks[block][:, columns] @ z, responses[block][:, columns] @ z
     level = math.exp(draw(prior.noise, generator)) if noise is None else noise
-    f = f + pairs.jumps.variance(kernel.square()).sqrt() * normal(len(f)) + level * normal(len(f))
-    return Context.unchecked(U, f[None], y, context.x), kernel
+    f = f + jump_variance(pairs.U, 1.0, y, kernel.square()).sqrt() * normal(len(f)) + level * normal(len(f))
+    return Context.unchecked(pairs.U, f[None], y, context.x), kernel
 
 
 def draw(density: Density, generator: torch.Generator) -> float:

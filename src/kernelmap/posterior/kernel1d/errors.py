@@ -26,27 +26,27 @@ LEAST_JUMPS = 0.1
 """Least share of the variance from jumps: places of jumps that are all nearly in the middle of their cells."""
 
 
-class Jumps(NamedTuple):
-    """(jump h)² of the tokens in the cells of their grid: how far the slope of a step exceeds those beside it.
+PAIRS_AT_ONCE = 1000
+"""Of which jumps are looked for at a time, so that memory is that of the tokens themselves."""
 
-    A cell ends at each point but the first, where the quadrature has a cell before the first point only if tokens
-    vanish at its beginning, as those of radii do at zero.
+
+def jump_variance(
+    U: Float[Tensor, "N d"], unit: float, y: Grid, kernel_squared: Float[Tensor, " N"]
+) -> Float[Tensor, " d"]:
+    """b = Σ over cells of K² (jump h)² / 12, of tokens in their unit.
+
+    The jump in a cell is how far the slope of a step exceeds those beside it. A cell ends at each point but the first,
+    where the quadrature has a cell before the first point only if tokens vanish at its beginning, as those of radii do.
     """
-
-    squares: Float[Tensor, "n d"]
-
-    @classmethod
-    def of(cls, U: Float[Tensor, "N d"], y: Grid) -> "Jumps":
-        h, rate = y.cells.to(U)[..., None]
-        slope = torch.cat([rate[:1] * U[:1].abs(), rate[1:] * U.diff(dim=0).abs()])
-        beside = torch.maximum(slope[:-2], slope[2:])
-        inner = (slope[1:-1] - beside).clamp(min=0)
+    h, rate = y.cells.to(U)[..., None]
+    parts = []
+    for some in U.split(PAIRS_AT_ONCE, dim=1):
+        u = some / unit
+        slope = torch.cat([rate[:1] * u[:1].abs(), rate[1:] * u.diff(dim=0).abs()])
+        inner = (slope[1:-1] - torch.maximum(slope[:-2], slope[2:])).clamp(min=0)
         first = (slope[:1] - slope[1:2]).clamp(min=0)
-        return cls((torch.cat([first, inner]) * h[:-1] ** 2).square())
-
-    def variance(self, kernel_squared: Float[Tensor, " N"]) -> Float[Tensor, " d"]:
-        """b = Σ over cells of K² (jump h)² / 12."""
-        return UNIFORM_VARIANCE * (kernel_squared[:-1] @ self.squares)
+        parts.append(kernel_squared[:-1] @ (torch.cat([first, inner]) * h[:-1] ** 2).square())
+    return UNIFORM_VARIANCE * torch.cat(parts)
 
 
 def alternating_weights(y: Grid) -> Float[Tensor, " N"]:

@@ -38,6 +38,7 @@ class Conditioned(NamedTuple):
     omega: Float[Tensor, " R"]
     eigenvalues: Float[Tensor, " r"]
     h: Float[Tensor, " r"]
+    gamma: Float[Tensor, " G"]
     log_weight: Float[Tensor, " G"]
     kappa: Float[Tensor, " G"]
 
@@ -49,7 +50,7 @@ class Conditioned(NamedTuple):
         self, X: Float[Tensor, "n R"], chosen: Int[Tensor, " C"]
     ) -> tuple[Float[Tensor, "C n"], Float[Tensor, "C n"]]:
         """Mean and variance of X (ω z) at the chosen γ."""
-        gamma, kappa = LOG_GAMMA[chosen].exp()[:, None], self.kappa[chosen][:, None]
+        gamma, kappa = self.gamma[chosen][:, None], self.kappa[chosen][:, None]
         T = X @ self.map
         shrunk = 1 / (1 + gamma * self.eigenvalues)
         unseen = ((X * self.omega).square().sum(dim=1) - T.square().sum(dim=1)).clamp(min=0)
@@ -95,17 +96,19 @@ def condition(
         seen, c = eigenvalues > SMALLEST_EIGENVALUE * eigenvalues[-1], W.mT @ pairs.g
         eigenvalues, projected, outside = eigenvalues[seen], c[seen].square(), c[~seen].square().sum()
         h, basis = eigenvalues.sqrt() * c[seen], (B.mT @ W[:, seen]) / eigenvalues.sqrt()
-    scaled = LOG_GAMMA.exp()[:, None] * eigenvalues
+    log_gamma, steps = LOG_GAMMA.to(power), STEPS.to(power)
+    gamma = log_gamma.exp()
+    scaled = gamma[:, None] * eigenvalues
     misfit = outside + (projected / (1 + scaled)).sum(dim=1)
     misfit = misfit.clamp(min=SMALLEST_EIGENVALUE * float(power))
     width = math.sqrt(2 / d)
-    log_kappa = ((misfit / d).log()[:, None] + width * STEPS).clamp(min=math.log(pairs.shape.least_kappa(floor)))
+    log_kappa = ((misfit / d).log()[:, None] + width * steps).clamp(min=math.log(pairs.shape.least_kappa(floor)))
     log_likelihood = -0.5 * (
         d * (log_kappa + math.log(2 * math.pi)) + pairs.shape.n.log().sum() + misfit[:, None] * (-log_kappa).exp()
     ) - 0.5 * torch.log1p(scaled).sum(dim=1, keepdim=True)
-    log_alpha = LOG_GAMMA[:, None] + log_kappa
+    log_alpha = log_gamma[:, None] + log_kappa
     log_weight = log_likelihood + amplitude.log(log_alpha) + pairs.shape.log_prior(log_kappa)
     log_weight = log_weight + math.log(float(LOG_GAMMA[1] - LOG_GAMMA[0]) * width * float(STEPS[1] - STEPS[0]))
     given = log_weight.softmax(dim=1)
     kappa = (given * log_kappa.exp()).sum(dim=1)
-    return Conditioned(omega[:, None] * basis, omega, eigenvalues, h, log_weight.logsumexp(dim=1), kappa)
+    return Conditioned(omega[:, None] * basis, omega, eigenvalues, h, gamma, log_weight.logsumexp(dim=1), kappa)

@@ -4,6 +4,7 @@ f is in units of its own size, t and u too. The prior's components expect respon
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,16 +15,55 @@ from torch import Tensor
 from kernelmap.core.context import distinct_inputs
 from kernelmap.core.grids import Grid
 from kernelmap.posterior.kernel1d.components import Features
-from kernelmap.posterior.kernel1d.errors import ErrorShape, Jumps, alternating_weights, white_noise, with_quadrature
+from kernelmap.posterior.kernel1d.errors import alternating_weights, jump_variance, white_noise, with_quadrature
 from kernelmap.posterior.kernel1d.mixture import Mixture, pool, weigh
 from kernelmap.posterior.kernel1d.prior import Prior
 from kernelmap.posterior.kernel1d.units import Units, trimmed_mean
+
+PILOT_PAIRS = 1000
+"""At most so many pairs choose the components that all pairs are then given to."""
 
 NEGLIGIBLE = 1e-2
 """Errors of the quadrature with a smaller share of the noise's variance are left out."""
 
 SETTLED = 4.0
 """So many times the least variance of the pilot fit: noise that it has found, not been given."""
+
+
+class Pairs(NamedTuple):
+    """Pairs with different inputs, f a mean over `repeats`: U in the user's units, all else in those of the engine.
+
+    unit: one unit of the tokens.
+    """
+
+    U: Float[Tensor, "N d"]
+    f: Float[Tensor, " d"]
+    repeats: Float[Tensor, " d"]
+    y: Grid
+    unit: float
+
+    def some(self, count: int) -> "Pairs":
+        """At most so many of them, in equal strides."""
+        d = len(self.f)
+        if d <= count:
+            return self
+        chosen = torch.linspace(0, d - 1, count, device=self.f.device).long()
+        return self._replace(U=self.U[:, chosen], f=self.f[chosen], repeats=self.repeats[chosen])
+
+    def responses(self, features: Features, blocks: Iterable[int]) -> dict[int, Tensor]:
+        """Uᵀ diag(w) Φ of these blocks, each (d, R)."""
+        return weighted_sums(self.U, self.y.weights / self.unit, features, blocks)
+
+    def quadrature_variance(self, mixture: Mixture) -> Float[Tensor, " d"]:
+        """Of each pair's error: that of the tokens' jumps, or what the alternating sum tells of the kernel's own.
+
+        max(b, E[(Σ_k ±w_k K(t_k) U[k])²] / 3): a sum that is off by a random part of a cell has a third of the square
+        of half its change when every second point is left out.
+        """
+        weights = alternating_weights(self.y) / self.unit
+        mean, variance = pool(*mixture.moments(weighted_sums(self.U, weights, mixture.features, mixture.blocks)))
+        jumps = jump_variance(self.U, self.unit, self.y, second_moment(mixture))
+        return torch.maximum(jumps, (mean.square() + variance) / 3)
 
 
 @dataclass(frozen=True)
@@ -41,58 +81,42 @@ class Fit:
 
     def response_moments(self, U: Float[Tensor, "N n"]) -> tuple[Tensor, Tensor, Tensor]:
         """The same of measured responses to new inputs: noise and errors of jumps included; in units of `units.f`."""
-        U = U / self.units.u
-        weights, means, variances = self.mixture.moments(responses_to(U, self.mixture.features, self.y.weights))
-        errors = self.mixture.error_variance(Jumps.of(U, self.y).variance(self.kernel_squared))
-        return weights, means, variances + errors
-
-
-class Pairs(NamedTuple):
-    """Pairs with different inputs, f a mean over `repeats`, in the units of the engine and as the features see them."""
-
-    f: Float[Tensor, " d"]
-    repeats: Float[Tensor, " d"]
-    features: Features
-    responses: list[Tensor]
-    alternating: Float[Tensor, "N d"]
-    jumps: Jumps
-
-    @classmethod
-    def of(cls, U: Float[Tensor, "N d"], f: Float[Tensor, " d"], y: Grid, prior: Prior) -> "Pairs":
-        U, f, repeats = averaged(U, f)
-        t = y.points[:, 0]
-        features = prior.features(t, 0.5 * float(t[1] - t[0]))
-        responses = responses_to(U, features, y.weights)
-        features = expecting_unit_responses(features, responses)
-        return cls(f, repeats, features, responses, alternating_weights(y)[:, None] * U, Jumps.of(U, y))
-
-    def quadrature_variance(self, mixture: Mixture) -> Float[Tensor, " d"]:
-        """Of each pair's error: that of the tokens' jumps, or what the alternating sum tells of the kernel's own.
-
-        max(b, E[(Σ_k ±w_k K(t_k) U[k])²] / 3): a sum that is off by a random part of a cell has a third of the square
-        of half its change when every second point is left out.
-        """
-        sums = {block: self.alternating.mT @ mixture.features.blocks[block] for block in mixture.blocks}
-        mean, variance = pool(*mixture.moments(sums))
-        return torch.maximum(self.jumps.variance(second_moment(mixture)), (mean.square() + variance) / 3)
+        mixture, weights = self.mixture, self.y.weights / self.units.u
+        parts, means, variances = mixture.moments(weighted_sums(U, weights, mixture.features, mixture.blocks))
+        jumps = jump_variance(U, self.units.u, self.y, self.kernel_squared)
+        return parts, means, variances + mixture.error_variance(jumps)
 
 
 def fit(U: Float[Tensor, "N d"], f: Float[Tensor, " d"], y: Grid, prior: Prior) -> Fit:
     """Condition the prior on f = Uᵀ diag(w) K + e."""
     units = Units.of(U, f, y)
     y = units.scaled(y)
-    pairs = Pairs.of(U / units.u, f / units.f, y, prior)
-    white = white_noise(pairs.repeats, prior.noise)
-    mixture = weighed(pairs, prior, prior.log_odds.isfinite().nonzero()[:, 0].tolist(), [white], prior.pilot_noise)
+    pairs = Pairs(*averaged(U, f / units.f), y, units.u)
+    pilot, t = pairs.some(PILOT_PAIRS), y.points[:, 0]
+    features = prior.features(t, 0.5 * float(t[1] - t[0]))
+    responses = pilot.responses(features, range(len(features.blocks)))
+    features = expecting_unit_responses(features, responses)
+    possible = prior.log_odds.isfinite().nonzero()[:, 0].tolist()
+    mixture = weigh(
+        features,
+        responses,
+        pilot.f,
+        possible,
+        [white_noise(pilot.repeats, prior.noise)],
+        prior,
+        prior.pilot_noise,
+    )
     for count in prior.survivors:
         b, noise = pairs.quadrature_variance(mixture), float(mixture.white_variance().min())
-        if noise > max(SETTLED * prior.pilot_noise**2, float(b.mean()) / NEGLIGIBLE):
+        if pilot is pairs and noise > max(SETTLED * prior.pilot_noise**2, float(b.mean()) / NEGLIGIBLE):
             break
-        errors = [white]
+        errors = [white_noise(pairs.repeats, prior.noise)]
         if float(b.mean()) > NEGLIGIBLE * noise:
             errors += with_quadrature(b, pairs.repeats, prior.ratios, prior.spread, prior.noise)
         survivors = mixture.weights.argsort(descending=True)[:count].tolist()
-        mixture = weighed(pairs, prior, survivors, errors, prior.least_noise)
+        if pilot is not pairs:
+            pilot, responses = pairs, pairs.responses(features, {features.components[i].block for i in survivors})
+        mixture = weigh(features, responses, pairs.f, survivors, errors, prior, prior.least_noise)
     return Fit(mixture, units, y, second_moment(mixture))
 
 
@@ -102,33 +126,26 @@ def averaged(U: Float[Tensor, "N d"], f: Float[Tensor, " d"]) -> tuple[Tensor, T
     repeats = torch.bincount(group).to(f)
     if len(repeats) == len(f):
         return U, f, repeats
-    first = torch.full((len(repeats),), len(f)).scatter_reduce(0, group, torch.arange(len(f)), "amin")
+    numbers = torch.arange(len(f), device=f.device)
+    first = torch.full_like(repeats, len(f), dtype=torch.long).scatter_reduce(0, group, numbers, "amin")
     return U[:, first], torch.zeros_like(repeats).index_add(0, group, f) / repeats, repeats
 
 
-def weighed(
-    pairs: Pairs, prior: Prior, components: list[int], errors: list[ErrorShape], least_noise: float
-) -> Mixture:
-    return weigh(
-        pairs.features, pairs.responses, pairs.f, components, errors, prior.log_odds, prior.amplitude, least_noise**2
-    )
+def weighted_sums(
+    U: Float[Tensor, "N d"], weights: Float[Tensor, " N"], features: Features, blocks: Iterable[int]
+) -> dict[int, Tensor]:
+    """Uᵀ diag(weights) Φ of these blocks, each (d, R)."""
+    return {block: U.mT @ (weights[:, None] * features.blocks[block]) for block in blocks}
 
 
-def responses_to(U: Float[Tensor, "N d"], features: Features, weights: Float[Tensor, " N"]) -> list[Tensor]:
-    """Uᵀ diag(w) Φ of every block, each (d, R)."""
-    weighted = (weights[:, None] * U).mT
-    return [weighted @ block for block in features.blocks]
-
-
-def expecting_unit_responses(features: Features, responses: list[Tensor]) -> Features:
+def expecting_unit_responses(features: Features, responses: dict[int, Tensor]) -> Features:
     """Components scaled so that, at α = 1, their responses to these inputs have the size of f."""
-    powers = [block.square() for block in responses]
+    powers = {block: sums.square() for block, sums in responses.items()}
     scaled = []
     for component in features.components:
         expected = float(trimmed_mean(powers[component.block][:, component.columns] @ component.omega.square()))
-        scaled.append(
-            component._replace(omega=component.omega / math.sqrt(expected) if expected > 0 else component.omega)
-        )
+        scale = math.sqrt(expected) if expected > 0 else 1.0
+        scaled.append(component._replace(omega=component.omega / scale))
     return features._replace(components=scaled)
 
 

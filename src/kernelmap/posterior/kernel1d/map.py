@@ -39,7 +39,10 @@ class Kernel1dMap(ProbabilisticMap):
 
     def __init__(self, shape: ContextShape, options: Kernel1dOptions) -> None:
         super().__init__(shape, options)
-        start, learned = starting_prior(options), len(options.remainders) * len(options.learned_like)
+        start, learned = (
+            starting_prior(options, torch.device("cpu")),
+            len(options.remainders) * len(options.learned_like),
+        )
         self.register_buffer("odds", torch.cat([start.log_odds.exp(), torch.ones(learned, dtype=torch.float64)]))
         self.register_buffer("log_amplitude", start.amplitude.log_density)
         self.register_buffer("log_noise", start.noise.log_density)
@@ -49,7 +52,7 @@ class Kernel1dMap(ProbabilisticMap):
 
     @property
     def prior(self) -> Prior:
-        start, options = starting_prior(self.options), self.options
+        start, options = starting_prior(self.options, self.odds.device), self.options
         learned = None
         if options.remainders:
             like, sizes = tuple(options.learned_like), tuple(options.remainders)
@@ -93,7 +96,7 @@ class Kernel1dMap(ProbabilisticMap):
         else:
             contexts = full = list(systems)
         with torch.no_grad():
-            prior = learn(starting_prior(options), contexts, full, options)
+            prior = learn(starting_prior(options, contexts[0].F.device), contexts, full, options)
         if prior.learned is not None:
             options = replace(options, learned_from=len(full), learned_like=prior.learned.like)
         model = cls(ContextShape.of(contexts[0]), options)

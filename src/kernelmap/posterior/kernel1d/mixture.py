@@ -7,8 +7,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from kernelmap.posterior.kernel1d.components import Component, Features
-from kernelmap.posterior.kernel1d.errors import Density, ErrorShape
-from kernelmap.posterior.kernel1d.evidence import LOG_GAMMA, Conditioned, Whitened, condition
+from kernelmap.posterior.kernel1d.errors import ErrorShape
+from kernelmap.posterior.kernel1d.evidence import Conditioned, Whitened, condition
+from kernelmap.posterior.kernel1d.prior import Prior
 
 PRUNED = 1e-4
 """Cells of the mixture with a smaller weight are left out."""
@@ -60,7 +61,7 @@ class Mixture(NamedTuple):
 
     def log_alpha(self) -> Float[Tensor, " C"]:
         """The amplitude, in every cell."""
-        return torch.cat([LOG_GAMMA[cell.chosen] for cell in self.cells]) + self.kappas().log()
+        return torch.cat([cell.given.gamma[cell.chosen] for cell in self.cells]).log() + self.kappas().log()
 
     def error_variance(self, b: Float[Tensor, " n"]) -> Float[Tensor, "C n"]:
         """Of measured responses, in every cell, whose jumps have the variance b."""
@@ -82,15 +83,14 @@ def pool(
 
 def weigh(
     features: Features,
-    responses: list[Tensor],
+    responses: dict[int, Tensor],
     f: Float[Tensor, " d"],
     components: list[int],
     shapes: list[ErrorShape],
-    log_odds: Float[Tensor, " K"],
-    amplitude: Density,
-    least: float,
+    prior: Prior,
+    least_noise: float,
 ) -> Mixture:
-    """Condition components under every shape of errors, whose white part has at least the variance `least`."""
+    """Condition components under every shape of errors, whose white part has at least the level `least_noise`."""
     found: list[tuple[int, ErrorShape, Conditioned]] = []
     for shape in shapes:
         whitened: dict[int, Whitened] = {}
@@ -98,8 +98,8 @@ def weigh(
             block, columns, omega = features.components[index]
             if block not in whitened:
                 whitened[block] = Whitened.of(responses[block], f, shape)
-            found.append((index, shape, condition(whitened[block], columns, omega, amplitude, least)))
-    log_weights = torch.stack([given.log_weight + log_odds[index] for index, _, given in found])
+            found.append((index, shape, condition(whitened[block], columns, omega, prior.amplitude, least_noise**2)))
+    log_weights = torch.stack([given.log_weight + prior.log_odds[index] for index, _, given in found])
     weights = log_weights.flatten().softmax(dim=0).reshape(log_weights.shape)
     cells = []
     for (index, shape, given), own in zip(found, weights, strict=True):
@@ -108,5 +108,6 @@ def weigh(
             cells.append(Cell(index, features.components[index], shape, given, chosen, own[chosen]))
     total = sum(cell.weights.sum() for cell in cells)
     cells = [cell._replace(weights=cell.weights / total) for cell in cells]
-    each = torch.zeros_like(log_odds).index_add(0, torch.tensor([index for index, _, _ in found]), weights.sum(dim=1))
+    numbers = torch.tensor([index for index, _, _ in found], device=f.device)
+    each = torch.zeros_like(prior.log_odds).index_add(0, numbers, weights.sum(dim=1))
     return Mixture(features, cells, each, float(log_weights.logsumexp(dim=(0, 1))))

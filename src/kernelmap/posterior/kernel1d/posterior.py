@@ -12,7 +12,6 @@ from kernelmap.core.errors import InputError
 from kernelmap.core.kernel import Kernel
 from kernelmap.core.posterior import ESTIMATES, KernelPosterior, Prediction, check_one_system
 from kernelmap.core.state import prefixed, under
-from kernelmap.posterior.kernel1d.evidence import LOG_GAMMA
 from kernelmap.posterior.kernel1d.fit import Fit
 from kernelmap.posterior.kernel1d.mixture import pool
 from kernelmap.posterior.kernel1d.state import fit_of, state_of
@@ -82,7 +81,7 @@ class Kernel1dPosterior(KernelPosterior):
         if self.residual is not None:
             return self.residual
         F = self.context.F.expand(*self.context.batch_shape, *self.context.F.shape[-2:]).reshape(-1, self.context.d)
-        units = torch.tensor([fit.units.f for fit in self.fits], dtype=F.dtype)
+        units = F.new_tensor([fit.units.f for fit in self.fits])
         unit = units.max()
         errors = torch.stack([residual_variance(fit) for fit in self.fits]) * (units / unit).square()
         sizes = (F / unit).square().mean(dim=-1)
@@ -109,7 +108,7 @@ class Kernel1dPosterior(KernelPosterior):
     def informed_directions(self) -> int:
         """Of the likeliest component: eigendirections with γ Λ > 1."""
         best = max(self.fits[0].mixture.cells, key=lambda cell: float(cell.weights.max()))
-        gamma = LOG_GAMMA[best.chosen[best.weights.argmax()]].exp()
+        gamma = best.given.gamma[best.chosen[best.weights.argmax()]]
         return int((gamma * best.given.eigenvalues > 1).sum())
 
     @property
@@ -145,7 +144,7 @@ def draw(fit: Fit, generator: torch.Generator | None) -> Float[Tensor, " N"]:
     cells = fit.mixture.cells
     cell = cells[int(torch.multinomial(torch.stack([c.weights.sum() for c in cells]), 1, generator=generator))]
     index = cell.chosen[int(torch.multinomial(cell.weights, 1, generator=generator))]
-    given, gamma, kappa = cell.given, LOG_GAMMA[index].exp(), cell.given.kappa[index]
+    given, gamma, kappa = cell.given, cell.given.gamma[index], cell.given.kappa[index]
     shrunk = 1 / (1 + gamma * given.eigenvalues)
     z = torch.randn(len(given.omega), generator=generator, dtype=torch.float64) * (kappa * gamma).sqrt()
     noise = torch.randn(len(given.h), generator=generator, dtype=torch.float64)
@@ -167,7 +166,7 @@ def reduction(fit: Fit) -> Float[Tensor, " N"]:
     prior = torch.zeros_like(fit.y.weights)
     for cell in fit.mixture.cells:
         features = fit.mixture.features.blocks[cell.component.block][:, cell.component.columns]
-        scale = cell.weights @ (LOG_GAMMA[cell.chosen].exp() * cell.given.kappa[cell.chosen])
+        scale = cell.weights @ (cell.given.gamma[cell.chosen] * cell.given.kappa[cell.chosen])
         prior = prior + scale * (features * cell.given.omega).square().sum(dim=1)
     variance = pool(*fit.mixture.moments(fit.mixture.features.blocks))[1]
     return torch.where(prior > 0, 1 - variance / prior, 0.0).clamp(0, 1)

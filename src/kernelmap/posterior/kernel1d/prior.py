@@ -122,14 +122,14 @@ class Learned(NamedTuple):
         """The generic components, and these after them."""
         R, S = self.kernels.shape
         found = self.block.features(t, h, R) @ self.kernels / math.sqrt(S)
-        power, one = found.square().sum(dim=1).mean().sqrt(), torch.ones(S, dtype=t.dtype)
+        power, one = found.square().sum(dim=1).mean().sqrt(), t.new_ones(S)
         blocks, components = list(generic.blocks), list(generic.components)
         for index in self.like:
             block, columns, omega = generic.components[index]
             rest = generic.blocks[block][:, columns] * omega
             rest = rest * (power / rest.square().sum(dim=1).mean().sqrt())
             for size in self.sizes:
-                weights = torch.cat([one, torch.full((rest.shape[1],), size, dtype=t.dtype)])
+                weights = torch.cat([one, t.new_full((rest.shape[1],), size)])
                 components.append(Component(len(blocks), slice(0, len(weights)), weights))
             blocks.append(torch.cat([found, rest], dim=1))
         return Features(blocks, components)
@@ -155,12 +155,12 @@ class Prior(NamedTuple):
         return generic if self.learned is None else self.learned.extend(generic, t, h)
 
 
-def starting_prior(options: Kernel1dOptions) -> Prior:
+def starting_prior(options: Kernel1dOptions, device: torch.device) -> Prior:
     """Equal odds for the groups, and for the components of a group; α within e^±4 or so, any noise level."""
     groups = options.groups()
     sizes = [group.size for group in groups]
-    odds = torch.cat([torch.full((size,), 1 / (len(sizes) * size), dtype=torch.float64) for size in sizes])
-    alpha, eta = (torch.linspace(*knots, dtype=torch.float64) for knots in (LOG_ALPHA, LOG_ETA))
+    odds = torch.cat([torch.full((n,), 1 / (len(sizes) * n), dtype=torch.float64, device=device) for n in sizes])
+    alpha, eta = (torch.linspace(*knots, dtype=torch.float64, device=device) for knots in (LOG_ALPHA, LOG_ETA))
     return Prior(
         groups,
         None,

@@ -18,18 +18,18 @@ def state_of(fit: Fit) -> dict[str, Tensor]:
     mixture, units = fit.mixture, fit.units
     used = sorted(mixture.blocks)
     state = {
-        "units": torch.tensor([units.length, units.u, units.f], dtype=torch.float64),
+        "units": mixture.weights.new_tensor([units.length, units.u, units.f]),
         "kernel_squared": fit.kernel_squared,
         "weights": mixture.weights,
-        "log_evidence": torch.tensor(mixture.log_evidence, dtype=torch.float64),
+        "log_evidence": mixture.weights.new_tensor(mixture.log_evidence),
     }
     state |= {f"block{number}": mixture.features.blocks[number] for number in used}
     for i, cell in enumerate(mixture.cells):
         columns, shape = cell.component.columns, cell.shape
         numbers = [cell.index, cell.component.block, columns.start, columns.stop]
         own = {
-            "numbers": torch.tensor(numbers),
-            "errors": torch.tensor([float(shape.n.mean()), shape.nugget, shape.least, shape.spread]).double(),
+            "numbers": cell.chosen.new_tensor(numbers),
+            "errors": cell.weights.new_tensor([float(shape.n.mean()), shape.nugget, shape.least, shape.spread]),
             "chosen": cell.chosen,
             "weights": cell.weights,
         }
