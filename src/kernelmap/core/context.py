@@ -71,6 +71,12 @@ class Context:
             F_std=None if self.F_std is None else self.F_std[..., pairs],
         )
 
+    def thinned(self, count: int) -> "Context":
+        """At most so many of its pairs, in equal strides."""
+        if self.d <= count:
+            return self
+        return self.select(torch.linspace(0, self.d - 1, count, device=self.F.device).long())
+
     def to(self, target: torch.dtype | torch.device | str) -> "Context":
         """Values in another dtype or on another device; grids stay in float64."""
         moved = self._with(

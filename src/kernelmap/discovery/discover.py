@@ -9,7 +9,7 @@ import torch
 from kernelmap.core.context import Context, check_magnitude
 from kernelmap.core.errors import InputError
 from kernelmap.core.posterior import KernelPosterior
-from kernelmap.discovery.check import Residual, check_heldout, largest_residuals
+from kernelmap.discovery.check import CLASSICAL_PAIRS, Residual, check_heldout, largest_residuals
 from kernelmap.discovery.diagnostics import diagnose
 from kernelmap.discovery.discovery import Discovery
 from kernelmap.discovery.identifiability import identifiability_of
@@ -85,7 +85,7 @@ def _one(model: KernelMap, context: Context, about: dict[str, Any] | None, devic
         posterior=estimate,
         context=context,
         check=check,
-        classical=dartr(context),
+        classical=dartr(context.thinned(CLASSICAL_PAIRS)),
         identifiability=identifiability,
         diagnostics=open_questions + diagnose(context, model, estimate, identifiability, check, residuals),
         residuals=residuals,

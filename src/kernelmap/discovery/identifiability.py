@@ -11,6 +11,9 @@ from kernelmap.core.context import Context
 from kernelmap.core.metrics import exploration_measure
 from kernelmap.core.posterior import KernelEstimate
 
+SPECTRUM_PAIRS = 2000
+"""Of which ρ and the spectrum of G-bar, averages over pairs, are taken."""
+
 UNOBSERVED = 1e-2
 """Where ρ is below this share of its largest value, the pairs hardly look at the kernel."""
 
@@ -70,9 +73,10 @@ def expected_error(posterior: KernelEstimate, rho: Float[Tensor, " N"]) -> float
 
 def normal_spectrum(context: Context) -> tuple[Float[Tensor, " N"], Float[Tensor, " R"]]:
     """ρ, and the eigenvalues of G-bar(y, z) = Σ_j g_j(y) g_j(z) / (d ρ(y)) in L²(ρ), from the d x d Gram matrix."""
-    U = context.U / context.U.abs().max()
+    some = context.thinned(SPECTRUM_PAIRS)
+    U = some.U / some.U.abs().max()
     rho = exploration_measure(U.mT, context.y)
     weights = context.y.value_weights.to(rho)
     scaled = U * torch.where(rho > 0, weights / rho, torch.zeros_like(rho)).sqrt()[:, None]
-    gram = scaled.mT @ scaled / context.d if context.d <= context.y.size else scaled @ scaled.mT / context.d
+    gram = scaled.mT @ scaled / some.d if some.d <= context.y.size else scaled @ scaled.mT / some.d
     return rho, torch.linalg.eigvalsh(gram).flip(0).clamp(min=0)

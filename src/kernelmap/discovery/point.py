@@ -10,7 +10,7 @@ from kernelmap.core.context import Context
 from kernelmap.core.kernel import Kernel
 from kernelmap.core.metrics import operator_error
 from kernelmap.core.systems import strided_draws
-from kernelmap.discovery.check import FEWEST, HELDOUT, Check
+from kernelmap.discovery.check import CLASSICAL_PAIRS, FEWEST, HELDOUT, Check
 from kernelmap.discovery.diagnostics import UNEXPLAINED, Diagnostic
 from kernelmap.estimators import dartr
 from kernelmap.maps import KernelMap
@@ -32,7 +32,7 @@ def find_kernel(model: KernelMap, context: Context) -> tuple[ConformalEstimate, 
         kernel = predictor
     else:
         kernel, used = at_training_scale(model, context), context
-    check = None if heldout is None else check_kernel(predictor, dartr(used).kernel, heldout)
+    check = None if heldout is None else check_kernel(predictor, dartr(used.thinned(CLASSICAL_PAIRS)).kernel, heldout)
     return conformal(kernel, used, predictor, heldout), check
 
 
