@@ -21,9 +21,6 @@ from torch import Tensor
 MARGIN = 0.15
 """Of the period, at each end: more than the length over which the smoothest components are correlated."""
 
-SMALLEST_WEIGHT = 1e-5
-"""Cosines whose ω is smaller than this share of the largest are left out: below the errors of any data."""
-
 
 @dataclass(frozen=True)
 class Block:
@@ -99,10 +96,9 @@ BACKGROUND, BACKGROUND_COSINES = Spectrum(0, 6, 2), 24
 
 
 class Component(NamedTuple):
-    """K = Φ z with z ~ N(0, 1): the columns of Φ are those of features[block] named by `columns`, times `omega`."""
+    """K = Φ (ω z) with z ~ N(0, 1), Φ the features of one block."""
 
     block: int
-    columns: slice
     omega: Float[Tensor, " R"]
 
 
@@ -117,12 +113,9 @@ class Features(NamedTuple):
         blocks, components = [], []
         for group in groups:
             behind = group.background * BACKGROUND.weights(BACKGROUND_COSINES if group.background else 0, t.device)
+            omegas = [torch.cat([spectrum.weights(group.cosines, t.device), behind]) for spectrum in group.spectra]
             for block in group.blocks:
-                for spectrum in group.spectra:
-                    omega = torch.cat([spectrum.weights(group.cosines, t.device), behind])
-                    kept = (omega > SMALLEST_WEIGHT * omega.max()).nonzero()[:, 0]
-                    columns = slice(int(kept[0]), int(kept[-1]) + 1)
-                    components.append(Component(len(blocks), columns, omega[columns]))
+                components += [Component(len(blocks), omega) for omega in omegas]
                 own = block.features(t, h, group.cosines)
                 blocks.append(torch.cat([own, Block().features(t, h, len(behind))], dim=1))
         return cls(blocks, components)

@@ -29,13 +29,13 @@ def draw_from_prior(
     responses = pairs.responses(features, range(len(features.blocks)))
     features = expecting_unit_responses(features, responses)
     index = int(torch.multinomial(prior.log_odds.exp(), 1, generator=generator))
-    block, columns, omega = features.components[index]
+    block, omega = features.components[index]
 
     def normal(count: int) -> Tensor:
         return torch.randn(count, generator=generator, dtype=torch.float64)
 
     z = math.exp(0.5 * draw(prior.amplitude, generator)) * omega * normal(len(omega))
-    kernel, f = features.blocks[block][:, columns] @ z, responses[block][:, columns] @ z
+    kernel, f = features.blocks[block] @ z, responses[block] @ z
     level = math.exp(draw(prior.noise, generator)) if noise is None else noise
     f = f + jump_variance(pairs.U, 1.0, y, kernel.square()).sqrt() * normal(len(f)) + level * normal(len(f))
     return Context.unchecked(pairs.U, f[None], y, context.x), kernel

@@ -1,10 +1,10 @@
 """Bayesian regression f = A (ω z) + e of one component, for all amplitudes and error scales by one eigenproblem.
 
-    z ~ N(0, α) ,  e ~ N(0, κ diag(n)) ,  γ = α / κ ,  B = n^-1/2 A ω (d, R) ,  g = n^-1/2 f
-    Bᵀ B = V Λ Vᵀ ,  h = Vᵀ Bᵀ g                                  (of Bᵀ B or B Bᵀ, whichever is smaller)
-    Vᵀ z | f ~ N( γ h / (1 + γ Λ),  κ γ / (1 + γ Λ) )
+    z ~ N(0, α) ,  e ~ N(0, κ diag(n)) ,  γ = α / κ ,  n^-1/2 A = P B ,  g = Pᵀ n^-1/2 f ,  PᵀP = 1
+    B ω² Bᵀ = W Λ Wᵀ ,  V = ω Bᵀ W Λ^-1/2 ,  c = Wᵀ g
+    Vᵀ z | f ~ N( γ Λ^1/2 c / (1 + γ Λ),  κ γ / (1 + γ Λ) )
     log p(f | γ, κ) = -½ [ d log κ + Σ log n + Σ log(1 + γ Λ) + m(γ) / κ ] - ½ d log 2π
-    m(γ) = |g|² - Σ γ h² / (1 + γ Λ)
+    m(γ) = |n^-1/2 f|² - |g|² + Σ c² / (1 + γ Λ)
 
 γ lies on a grid; κ on a grid around m(γ) / d, as wide as the likelihood is.
 """
@@ -27,88 +27,102 @@ STEPS = torch.linspace(-4, 4, 11, dtype=torch.float64)
 SMALLEST_EIGENVALUE = 1e-14
 
 
-class Conditioned(NamedTuple):
-    """One component given the pairs, under one shape of errors.
-
-    map: from eigendirections to weights of the features, so that K = Φ (map ζ) + a part that no pair sees.
-    log_weight: log of evidence times prior, over γ, with κ integrated; kappa: E[κ | γ, f].
-    """
-
-    map: Float[Tensor, "R r"]
-    omega: Float[Tensor, " R"]
-    eigenvalues: Float[Tensor, " r"]
-    h: Float[Tensor, " r"]
-    gamma: Float[Tensor, " G"]
-    log_weight: Float[Tensor, " G"]
-    kappa: Float[Tensor, " G"]
-
-    @property
-    def log_evidence(self) -> Tensor:
-        return self.log_weight.logsumexp(dim=0)
-
-    def moments(
-        self, X: Float[Tensor, "n R"], chosen: Int[Tensor, " C"]
-    ) -> tuple[Float[Tensor, "C n"], Float[Tensor, "C n"]]:
-        """Mean and variance of X (ω z) at the chosen γ."""
-        gamma, kappa = self.gamma[chosen][:, None], self.kappa[chosen][:, None]
-        T = X @ self.map
-        shrunk = 1 / (1 + gamma * self.eigenvalues)
-        unseen = ((X * self.omega).square().sum(dim=1) - T.square().sum(dim=1)).clamp(min=0)
-        return (gamma * shrunk * self.h) @ T.mT, kappa * gamma * (shrunk @ T.square().mT + unseen)
-
-
 class Whitened(NamedTuple):
     """The pairs as one block of features sees them, in units of the errors' standard deviations √n.
 
-    n^-1/2 A, its Gram matrix Aᵀ diag(1/n) A, Aᵀ f/n, and n^-1/2 f.
+    B has as few rows as there are directions seen; `outside` is the power of n^-1/2 f in no such direction.
     """
 
-    A: Float[Tensor, "d R"]
-    gram: Float[Tensor, "R R"]
-    moment: Float[Tensor, " R"]
-    g: Float[Tensor, " d"]
+    B: Float[Tensor, "r R"]
+    g: Float[Tensor, " r"]
+    outside: Float[Tensor, ""]
     shape: ErrorShape
 
     @classmethod
     def of(cls, A: Float[Tensor, "d R"], f: Float[Tensor, " d"], shape: ErrorShape) -> "Whitened":
         s = shape.n.rsqrt()
-        B, g = s[:, None] * A, s * f
-        return cls(B, B.mT @ B, B.mT @ g, g, shape)
+        A, f = s[:, None] * A, s * f
+        few_features = A.shape[1] < A.shape[0]
+        squares, basis = torch.linalg.eigh(A.mT @ A if few_features else A @ A.mT)
+        seen = squares > SMALLEST_EIGENVALUE * squares[-1]
+        basis, sizes = basis[:, seen], squares[seen].sqrt()
+        B = sizes[:, None] * basis.mT if few_features else basis.mT @ A
+        g = basis.mT @ (A.mT @ f) / sizes if few_features else basis.mT @ f
+        return cls(B, g, (f.square().sum() - g.square().sum()).clamp(min=0), shape)
 
 
-def condition(
-    pairs: Whitened, columns: slice, omega: Float[Tensor, " R"], amplitude: Density, floor: float
-) -> Conditioned:
-    """All amplitudes and error scales of one component, under the prior densities of log α and of the errors.
+class Conditioned(NamedTuple):
+    """One component given the pairs, under one shape of errors, at some ratios γ.
+
+    map: ω V, from eigendirections to weights of the features, so that K = Φ (map ζ) + a part that no pair sees.
+    weights: probabilities of the ratios in the mixture; kappa: E[κ | γ, f].
+    """
+
+    omega: Float[Tensor, " R"]
+    map: Float[Tensor, "R r"]
+    eigenvalues: Float[Tensor, " r"]
+    c: Float[Tensor, " r"]
+    gamma: Float[Tensor, " C"]
+    kappa: Float[Tensor, " C"]
+    weights: Float[Tensor, " C"]
+
+    def moments(self, X: Float[Tensor, "n R"]) -> tuple[Float[Tensor, "C n"], Float[Tensor, "C n"]]:
+        """Mean and variance of X (ω z) at every γ."""
+        mean, variance = self.directions()
+        T = X @ self.map
+        unseen = ((X * self.omega).square().sum(dim=1) - T.square().sum(dim=1)).clamp(min=0)
+        return mean @ T.mT, variance @ T.square().mT + (self.kappa * self.gamma)[:, None] * unseen
+
+    def directions(self) -> tuple[Float[Tensor, "C r"], Float[Tensor, "C r"]]:
+        """Mean and variance of Vᵀ z at every γ."""
+        gamma = self.gamma[:, None]
+        shrunk = gamma / (1 + gamma * self.eigenvalues)
+        return shrunk * self.eigenvalues.sqrt() * self.c, self.kappa[:, None] * shrunk
+
+
+class Evidence(NamedTuple):
+    """Of all components of a block: eigendirections; over γ, log of evidence times prior, κ integrated, and E[κ | γ, f]."""
+
+    omegas: Float[Tensor, "S R"]
+    eigenvalues: Float[Tensor, "S r"]
+    W: Float[Tensor, "S r r"]
+    c: Float[Tensor, "S r"]
+    log_weight: Float[Tensor, "S G"]
+    kappa: Float[Tensor, "S G"]
+
+    def conditioned(self, pairs: Whitened, number: int, chosen: Int[Tensor, " C"], weights: Tensor) -> Conditioned:
+        """Component `number` at the chosen γ."""
+        omega, eigenvalues = self.omegas[number], self.eigenvalues[number]
+        seen = eigenvalues > SMALLEST_EIGENVALUE * eigenvalues[-1]
+        W, eigenvalues = self.W[number][:, seen], eigenvalues[seen]
+        to_weights = omega.square()[:, None] * (pairs.B.mT @ W) / eigenvalues.sqrt()
+        gamma = LOG_GAMMA.to(omega)[chosen].exp()
+        c, kappa = self.c[number, seen], self.kappa[number, chosen]
+        return Conditioned(omega, to_weights, eigenvalues, c, gamma, kappa, weights)
+
+
+def evidence(pairs: Whitened, omegas: Float[Tensor, "S R"], amplitude: Density, floor: float) -> Evidence:
+    """All amplitudes and error scales of the components of a block, under the priors of log α and of the errors.
 
     floor: least variance of the white part of the errors.
     """
-    d, power = len(pairs.g), pairs.g.square().sum()
-    if len(omega) <= d:
-        eigenvalues, basis = torch.linalg.eigh(omega[:, None] * pairs.gram[columns, columns] * omega)
-        eigenvalues = eigenvalues.clamp(min=0)
-        h = basis.mT @ (omega * pairs.moment[columns])
-        projected = torch.where(eigenvalues > SMALLEST_EIGENVALUE * eigenvalues[-1], h.square() / eigenvalues, 0.0)
-        outside = (power - projected.sum()).clamp(min=0)
-    else:
-        B = pairs.A[:, columns] * omega
-        eigenvalues, W = torch.linalg.eigh(B @ B.mT)
-        seen, c = eigenvalues > SMALLEST_EIGENVALUE * eigenvalues[-1], W.mT @ pairs.g
-        eigenvalues, projected, outside = eigenvalues[seen], c[seen].square(), c[~seen].square().sum()
-        h, basis = eigenvalues.sqrt() * c[seen], (B.mT @ W[:, seen]) / eigenvalues.sqrt()
-    log_gamma, steps = LOG_GAMMA.to(power), STEPS.to(power)
-    gamma = log_gamma.exp()
-    scaled = gamma[:, None] * eigenvalues
-    misfit = outside + (projected / (1 + scaled)).sum(dim=1)
-    misfit = misfit.clamp(min=SMALLEST_EIGENVALUE * float(power))
-    width = math.sqrt(2 / d)
-    log_kappa = ((misfit / d).log()[:, None] + width * steps).clamp(min=math.log(pairs.shape.least_kappa(floor)))
+    d, shape = len(pairs.shape.n), pairs.shape
+    scaled = pairs.B * omegas[:, None]
+    eigenvalues, W = torch.linalg.eigh(scaled @ scaled.mT)
+    eigenvalues, c = eigenvalues.clamp(min=0), pairs.g @ W
+    log_gamma, steps, width = LOG_GAMMA.to(c), STEPS.to(c), math.sqrt(2 / d)
+    signal = log_gamma.exp()[:, None] * eigenvalues[:, None]
+    misfit = pairs.outside + (c.square()[:, None] / (1 + signal)).sum(dim=-1)
+    misfit = misfit.clamp(min=SMALLEST_EIGENVALUE * float(pairs.g.square().sum() + pairs.outside))[..., None]
+    log_kappa = ((misfit / d).log() + width * steps).clamp(min=math.log(shape.least_kappa(floor)))
     log_likelihood = -0.5 * (
-        d * (log_kappa + math.log(2 * math.pi)) + pairs.shape.n.log().sum() + misfit[:, None] * (-log_kappa).exp()
-    ) - 0.5 * torch.log1p(scaled).sum(dim=1, keepdim=True)
-    log_alpha = log_gamma[:, None] + log_kappa
-    log_weight = log_likelihood + amplitude.log(log_alpha) + pairs.shape.log_prior(log_kappa)
-    log_weight = log_weight + math.log(float(LOG_GAMMA[1] - LOG_GAMMA[0]) * width * float(STEPS[1] - STEPS[0]))
-    given = log_weight.softmax(dim=1)
-    kappa = (given * log_kappa.exp()).sum(dim=1)
-    return Conditioned(omega[:, None] * basis, omega, eigenvalues, h, gamma, log_weight.logsumexp(dim=1), kappa)
+        d * (log_kappa + math.log(2 * math.pi))
+        + shape.n.log().sum()
+        + misfit * (-log_kappa).exp()
+        + torch.log1p(signal).sum(dim=-1)[..., None]
+    )
+    log_prior = amplitude.log(log_gamma[:, None] + log_kappa) + shape.log_prior(log_kappa)
+    area = float(LOG_GAMMA[1] - LOG_GAMMA[0]) * width * float(STEPS[1] - STEPS[0])
+    log_weight = log_likelihood + log_prior + math.log(area)
+    kappa = (log_weight.softmax(dim=-1) * log_kappa.exp()).sum(dim=-1)
+    return Evidence(omegas, eigenvalues, W, c, log_weight.logsumexp(dim=-1), kappa)

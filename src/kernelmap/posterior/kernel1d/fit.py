@@ -113,7 +113,7 @@ def fit(U: Float[Tensor, "N d"], f: Float[Tensor, " d"], y: Grid, prior: Prior) 
         errors = [white_noise(pairs.repeats, prior.noise)]
         if float(b.mean()) > NEGLIGIBLE * noise:
             errors += with_quadrature(b, pairs.repeats, prior.ratios, prior.spread, prior.noise)
-        survivors = mixture.weights.argsort(descending=True)[:count].tolist()
+        survivors = mixture.component_weights.argsort(descending=True)[:count].tolist()
         if pilot is not pairs:
             pilot, responses = pairs, pairs.responses(features, {features.components[i].block for i in survivors})
         mixture = weigh(features, responses, pairs.f, survivors, errors, prior, prior.least_noise)
@@ -143,7 +143,7 @@ def expecting_unit_responses(features: Features, responses: dict[int, Tensor]) -
     powers = {block: sums.square() for block, sums in responses.items()}
     scaled = []
     for component in features.components:
-        expected = float(trimmed_mean(powers[component.block][:, component.columns] @ component.omega.square()))
+        expected = float(trimmed_mean(powers[component.block] @ component.omega.square()))
         scale = math.sqrt(expected) if expected > 0 else 1.0
         scaled.append(component._replace(omega=component.omega / scale))
     return features._replace(components=scaled)

@@ -43,7 +43,7 @@ def learn(prior: Prior, contexts: list[Context], full: list[Context], options: K
     block = Block(options.learned_warp)
     fits = [fit(c.U, c.F[0], c.y, prior) for c in progress(full, "Kernels")]
     kernels = torch.stack([coefficients(found, block, prior.cosines) for found in fits], dim=1)
-    like = tuple(sorted({int(found.mixture.weights.argmax()) for found in fits}))
+    like = tuple(sorted({int(found.mixture.component_weights.argmax()) for found in fits}))
     count = len(like) * len(options.remainders)
     own = torch.full((count,), math.log(LEARNED_MASS / count), dtype=torch.float64)
     return prior._replace(
@@ -66,12 +66,14 @@ def learn_odds(prior: Prior, contexts: Iterable[Context], rounds: int) -> Prior:
     """The prior after some rounds; components keep their shapes."""
     start, systems = prior, list(contexts)
     for _ in range(rounds):
-        fits = [fit(c.U, c.F[0], c.y, prior) for c in progress(systems, "Odds")]
-        odds = torch.stack([found.mixture.weights for found in fits]).sum(dim=0) + START_WEIGHT * start.log_odds.exp()
-        amplitude, noise = (
-            updated(density, [levels(found)[which] for found in fits])
-            for which, density in enumerate((start.amplitude, start.noise))
-        )
+        odds = START_WEIGHT * start.log_odds.exp()
+        amplitudes, noises = [], []
+        for context in progress(systems, "Odds"):
+            mixture = fit(context.U, context.F[0], context.y, prior).mixture
+            odds = odds + mixture.component_weights
+            amplitudes.append((mixture.log_alpha(), mixture.weights))
+            noises.append((0.5 * mixture.white_variance().log(), mixture.weights))
+        amplitude, noise = updated(start.amplitude, amplitudes), updated(start.noise, noises)
         odds = tied(odds, start.groups)
         prior = prior._replace(log_odds=(odds / odds.sum()).log(), amplitude=amplitude, noise=noise)
     kept = torch.where(prior.log_odds > math.log(LEAST_ODDS), prior.log_odds, -math.inf)
@@ -86,12 +88,6 @@ def tied(odds: Float[Tensor, " K"], groups: tuple[Group, ...]) -> Float[Tensor, 
         table = part.reshape(len(group.blocks), len(group.spectra))
         found.append((table.mean(dim=0).expand_as(table) if group.alike else table).flatten())
     return torch.cat(found)
-
-
-def levels(found: Fit) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """log α and log η of all cells of a fit, each with the cells' weights."""
-    weights = torch.cat([cell.weights for cell in found.mixture.cells])
-    return (found.mixture.log_alpha(), weights), (0.5 * found.mixture.white_variance().log(), weights)
 
 
 def updated(start: Density, found: list[tuple[Tensor, Tensor]]) -> Density:

@@ -1,14 +1,15 @@
 """What is known of one kernel after its pairs were seen: a mixture of Gaussians, weighed by evidence."""
 
+from itertools import groupby
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
-from kernelmap.posterior.kernel1d.components import Component, Features
+from kernelmap.posterior.kernel1d.components import Features
 from kernelmap.posterior.kernel1d.errors import ErrorShape
-from kernelmap.posterior.kernel1d.evidence import Conditioned, Whitened, condition
+from kernelmap.posterior.kernel1d.evidence import Conditioned, Evidence, Whitened, evidence
 from kernelmap.posterior.kernel1d.prior import Prior
 
 PRUNED = 1e-4
@@ -20,57 +21,54 @@ Blocks = list[Tensor] | dict[int, Tensor]
 
 
 class Cell(NamedTuple):
-    """One component under one shape of errors: its ratios γ that matter, with their weights in the mixture."""
+    """One component, made of one block of features, under one shape of errors."""
 
-    index: int
-    component: Component
+    block: int
     shape: ErrorShape
     given: Conditioned
-    chosen: Int[Tensor, " C"]
-    weights: Float[Tensor, " C"]
 
 
 class Mixture(NamedTuple):
     """K ~ Σ over cells and ratios γ of weight N(mean, covariance), on a grid; all in the units of the engine.
 
-    weights: of all components.
+    component_weights: of all components of the prior.
     log_evidence: of the pairs, under the whole prior.
     """
 
     features: Features
     cells: list[Cell]
-    weights: Float[Tensor, " K"]
+    component_weights: Float[Tensor, " K"]
     log_evidence: float
 
     @property
     def blocks(self) -> set[int]:
         """Numbers of the blocks of features that the cells use."""
-        return {cell.component.block for cell in self.cells}
+        return {cell.block for cell in self.cells}
 
     def moments(self, blocks: Blocks) -> tuple[Tensor, Tensor, Tensor]:
         """Weights (C,), means and variances (C, n) of linear functionals of K, given by those of the features."""
-        parts = [
-            cell.given.moments(blocks[cell.component.block][:, cell.component.columns], cell.chosen)
-            for cell in self.cells
-        ]
-        weights = torch.cat([cell.weights for cell in self.cells])
-        return weights, torch.cat([mean for mean, _ in parts]), torch.cat([variance for _, variance in parts])
+        parts = [cell.given.moments(blocks[cell.block]) for cell in self.cells]
+        return self.weights, torch.cat([mean for mean, _ in parts]), torch.cat([variance for _, variance in parts])
+
+    @property
+    def weights(self) -> Float[Tensor, " C"]:
+        return torch.cat([cell.given.weights for cell in self.cells])
 
     def kappas(self) -> Float[Tensor, " C"]:
-        return torch.cat([cell.given.kappa[cell.chosen] for cell in self.cells])
+        return torch.cat([cell.given.kappa for cell in self.cells])
 
     def log_alpha(self) -> Float[Tensor, " C"]:
         """The amplitude, in every cell."""
-        return torch.cat([cell.given.gamma[cell.chosen] for cell in self.cells]).log() + self.kappas().log()
+        return torch.cat([cell.given.gamma for cell in self.cells]).log() + self.kappas().log()
 
     def error_variance(self, b: Float[Tensor, " n"]) -> Float[Tensor, "C n"]:
         """Of measured responses, in every cell, whose jumps have the variance b."""
-        jumping = torch.cat([torch.full_like(cell.weights, float(cell.shape.has_jumps)) for cell in self.cells])
+        jumping = torch.cat([torch.full_like(cell.given.weights, cell.shape.has_jumps) for cell in self.cells])
         return self.white_variance()[:, None] + (jumping * self.kappas())[:, None] * b
 
     def white_variance(self) -> Float[Tensor, " C"]:
         """Of the noise, in every cell."""
-        return torch.cat([cell.shape.nugget * cell.given.kappa[cell.chosen] for cell in self.cells])
+        return torch.cat([cell.shape.nugget * cell.given.kappa for cell in self.cells])
 
 
 def pool(
@@ -91,23 +89,24 @@ def weigh(
     least_noise: float,
 ) -> Mixture:
     """Condition components under every shape of errors, whose white part has at least the level `least_noise`."""
-    found: list[tuple[int, ErrorShape, Conditioned]] = []
+    block_of = {index: features.components[index].block for index in components}
+    groups = [(block, list(own)) for block, own in groupby(sorted(components), key=block_of.__getitem__)]
+    found: list[tuple[int, list[int], Whitened, Evidence]] = []
     for shape in shapes:
-        whitened: dict[int, Whitened] = {}
-        for index in components:
-            block, columns, omega = features.components[index]
-            if block not in whitened:
-                whitened[block] = Whitened.of(responses[block], f, shape)
-            found.append((index, shape, condition(whitened[block], columns, omega, prior.amplitude, least_noise**2)))
-    log_weights = torch.stack([given.log_weight + prior.log_odds[index] for index, _, given in found])
+        for block, own in groups:
+            pairs = Whitened.of(responses[block], f, shape)
+            omegas = torch.stack([features.components[index].omega for index in own])
+            found.append((block, own, pairs, evidence(pairs, omegas, prior.amplitude, least_noise**2)))
+    log_weights = torch.cat([given.log_weight + prior.log_odds[own, None] for _, own, _, given in found])
     weights = log_weights.flatten().softmax(dim=0).reshape(log_weights.shape)
-    cells = []
-    for (index, shape, given), own in zip(found, weights, strict=True):
-        chosen = (own > PRUNED).nonzero()[:, 0]
-        if len(chosen):
-            cells.append(Cell(index, features.components[index], shape, given, chosen, own[chosen]))
-    total = sum(cell.weights.sum() for cell in cells)
-    cells = [cell._replace(weights=cell.weights / total) for cell in cells]
-    numbers = torch.tensor([index for index, _, _ in found], device=f.device)
+    total = weights[weights > PRUNED].sum()
+    cells, rows = [], iter(weights)
+    for block, own, pairs, given in found:
+        for number in range(len(own)):
+            row = next(rows)
+            chosen = (row > PRUNED).nonzero()[:, 0]
+            if len(chosen):
+                cells.append(Cell(block, pairs.shape, given.conditioned(pairs, number, chosen, row[chosen] / total)))
+    numbers = torch.tensor([index for _, own, _, _ in found for index in own], device=f.device)
     each = torch.zeros_like(prior.log_odds).index_add(0, numbers, weights.sum(dim=1))
     return Mixture(features, cells, each, float(log_weights.logsumexp(dim=(0, 1))))

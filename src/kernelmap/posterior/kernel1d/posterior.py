@@ -107,9 +107,8 @@ class Kernel1dPosterior(KernelPosterior):
     @property
     def informed_directions(self) -> int:
         """Of the likeliest component: eigendirections with γ Λ > 1."""
-        best = max(self.fits[0].mixture.cells, key=lambda cell: float(cell.weights.max()))
-        gamma = best.given.gamma[best.chosen[best.weights.argmax()]]
-        return int((gamma * best.given.eigenvalues > 1).sum())
+        best = max(self.fits[0].mixture.cells, key=lambda cell: float(cell.given.weights.max())).given
+        return int((best.gamma[best.weights.argmax()] * best.eigenvalues > 1).sum())
 
     @property
     def variance_reduction(self) -> Float[Tensor, "*b M N"]:
@@ -142,31 +141,26 @@ def quantile(
 def draw(fit: Fit, generator: torch.Generator | None) -> Float[Tensor, " N"]:
     """A kernel from the mixture: a cell and a ratio γ by their weights, then Gaussian directions, seen and unseen."""
     cells = fit.mixture.cells
-    cell = cells[int(torch.multinomial(torch.stack([c.weights.sum() for c in cells]), 1, generator=generator))]
-    index = cell.chosen[int(torch.multinomial(cell.weights, 1, generator=generator))]
-    given, gamma, kappa = cell.given, cell.given.gamma[index], cell.given.kappa[index]
-    shrunk = 1 / (1 + gamma * given.eigenvalues)
-    z = torch.randn(len(given.omega), generator=generator, dtype=torch.float64) * (kappa * gamma).sqrt()
-    noise = torch.randn(len(given.h), generator=generator, dtype=torch.float64)
-    seen = gamma * shrunk * given.h + (kappa * gamma * shrunk).sqrt() * noise
-    basis = given.map / given.omega[:, None]
-    features = fit.mixture.features.blocks[cell.component.block][:, cell.component.columns]
-    return fit.units.kernel * (features @ (given.omega * (z + basis @ (seen - basis.mT @ z))))
+    cell = cells[int(torch.multinomial(torch.stack([c.given.weights.sum() for c in cells]), 1, generator=generator))]
+    given, index = cell.given, int(torch.multinomial(cell.given.weights, 1, generator=generator))
+    mean, variance = (part[index] for part in given.directions())
+    z = torch.randn(len(given.omega), generator=generator, dtype=torch.float64)
+    seen = mean + variance.sqrt() * torch.randn(len(mean), generator=generator, dtype=torch.float64)
+    z, V = (given.kappa[index] * given.gamma[index]).sqrt() * z, given.map / given.omega[:, None]
+    return fit.units.kernel * (fit.mixture.features.blocks[cell.block] @ (given.omega * (z + V @ (seen - V.mT @ z))))
 
 
 def residual_variance(fit: Fit) -> Tensor:
     """Of the errors of f, noise and quadrature, on average over the pairs, in units of `units.f`."""
-    variances = [cell.given.kappa[cell.chosen] * cell.shape.n.mean() for cell in fit.mixture.cells]
-    weights = torch.cat([cell.weights for cell in fit.mixture.cells])
-    return weights @ torch.cat(variances)
+    variances = [cell.given.kappa * cell.shape.n.mean() for cell in fit.mixture.cells]
+    return fit.mixture.weights @ torch.cat(variances)
 
 
 def reduction(fit: Fit) -> Float[Tensor, " N"]:
     """1 - posterior variance / prior variance at the amplitudes that were found."""
     prior = torch.zeros_like(fit.y.weights)
-    for cell in fit.mixture.cells:
-        features = fit.mixture.features.blocks[cell.component.block][:, cell.component.columns]
-        scale = cell.weights @ (cell.given.gamma[cell.chosen] * cell.given.kappa[cell.chosen])
-        prior = prior + scale * (features * cell.given.omega).square().sum(dim=1)
+    for block, _, given in fit.mixture.cells:
+        scale = given.weights @ (given.gamma * given.kappa)
+        prior = prior + scale * (fit.mixture.features.blocks[block] * given.omega).square().sum(dim=1)
     variance = pool(*fit.mixture.moments(fit.mixture.features.blocks))[1]
     return torch.where(prior > 0, 1 - variance / prior, 0.0).clamp(0, 1)

@@ -125,12 +125,12 @@ class Learned(NamedTuple):
         power, one = found.square().sum(dim=1).mean().sqrt(), t.new_ones(S)
         blocks, components = list(generic.blocks), list(generic.components)
         for index in self.like:
-            block, columns, omega = generic.components[index]
-            rest = generic.blocks[block][:, columns] * omega
+            block, omega = generic.components[index]
+            rest = generic.blocks[block] * omega
             rest = rest * (power / rest.square().sum(dim=1).mean().sqrt())
             for size in self.sizes:
                 weights = torch.cat([one, t.new_full((rest.shape[1],), size)])
-                components.append(Component(len(blocks), slice(0, len(weights)), weights))
+                components.append(Component(len(blocks), weights))
             blocks.append(torch.cat([found, rest], dim=1))
         return Features(blocks, components)
 
