@@ -19,13 +19,15 @@ from kernelmap.io.models import load_model, save_model
 from kernelmap.posterior import Kernel1dMap, Kernel1dOptions
 from kernelmap.posterior.kernel1d.components import Block, Peak, Spectrum
 from kernelmap.posterior.kernel1d.draws import draw_from_prior
-from kernelmap.posterior.kernel1d.errors import Density, ErrorShape, Jumps, white_noise, with_jumps
-from kernelmap.posterior.kernel1d.evidence import LOG_GAMMA, STEPS, Whitened, condition
-from kernelmap.posterior.kernel1d.fit import averaged, fit
+from kernelmap.posterior.kernel1d.errors import Density, ErrorShape, jump_variance, white_noise, with_quadrature
+from kernelmap.posterior.kernel1d.evidence import LOG_GAMMA, STEPS, Whitened, evidence
+from kernelmap.posterior.kernel1d.fit import Pairs, averaged, fit
 from kernelmap.posterior.kernel1d.learning import learn_odds
 from kernelmap.posterior.kernel1d.prior import starting_prior
 from kernelmap.posterior.kernel1d.units import size
 from kernelmap.problems.world import draw_system
+
+CPU = torch.device("cpu")
 
 SMALL = Kernel1dOptions(
     cosines=24,
@@ -71,12 +73,14 @@ def test_conditioning_is_that_of_a_dense_gaussian(d: int) -> None:
     noise, amplitude = flat(-12, 12), flat(-60, 60)
     shape = ErrorShape(torch.from_numpy(n), 1.0, 0.0, 0.0, math.inf, noise)
     pairs = Whitened.of(torch.from_numpy(A), torch.from_numpy(f), shape)
-    found = condition(pairs, slice(0, R), torch.from_numpy(omega), amplitude, floor=1e-300)
-    gamma, kappa = math.exp(LOG_GAMMA[gamma_index]), float(found.kappa[gamma_index])
+    both = torch.from_numpy(np.stack([np.ones(R), omega]))
+    found = evidence(pairs, both, amplitude, floor=1e-300)
+    gamma, kappa = math.exp(LOG_GAMMA[gamma_index]), float(found.kappa[1, gamma_index])
     C = gamma * kappa * np.diag(omega**2)
     S = A @ C @ A.T + kappa * np.diag(n)
     X = rng.normal(size=(7, R))
-    mean, variance = found.moments(torch.from_numpy(X), torch.tensor([gamma_index]))
+    given = found.conditioned(pairs, 1, torch.tensor([gamma_index]), torch.ones(1).double())
+    mean, variance = given.moments(torch.from_numpy(X))
     np.testing.assert_allclose(mean[0], X @ C @ A.T @ np.linalg.solve(S, f), rtol=1e-8, atol=1e-12)
     dense = X @ (C - C @ A.T @ np.linalg.solve(S, A @ C)) @ X.T
     np.testing.assert_allclose(variance[0], np.diag(dense), rtol=1e-8)
@@ -88,35 +92,34 @@ def test_conditioning_is_that_of_a_dense_gaussian(d: int) -> None:
     step = float(LOG_GAMMA[1] - LOG_GAMMA[0])
     expected = np.log(np.trapezoid(np.exp(densities), log_kappa)) + prior + math.log(step)
     # Within four standard deviations of the grid over κ.
-    np.testing.assert_allclose(float(found.log_weight[gamma_index]), expected, atol=0.02)
+    np.testing.assert_allclose(float(found.log_weight[1, gamma_index]), expected, atol=0.02)
     assert len(STEPS) % 2 == 1
 
 
 def test_floor_bounds_the_noise() -> None:
     context, _ = waves(40)
-    prior = starting_prior(SMALL)
+    prior = starting_prior(SMALL, CPU)
     A = torch.from_numpy(np.random.default_rng(0).normal(size=(40, 10)))
     f = A @ torch.ones(10, dtype=torch.float64)
     pairs = Whitened.of(A, f, white_noise(torch.ones(40, dtype=torch.float64), prior.noise))
-    found = condition(pairs, slice(0, 10), torch.ones(10, dtype=torch.float64), prior.amplitude, floor=1e-4)
-    assert float(found.kappa[found.log_weight.argmax()]) >= 1e-4
-    free = condition(pairs, slice(0, 10), torch.ones(10, dtype=torch.float64), prior.amplitude, floor=1e-12)
-    assert float(free.kappa[free.log_weight.argmax()]) < 1e-6
+    found, free = (evidence(pairs, torch.ones(1, 10).double(), prior.amplitude, floor) for floor in (1e-4, 1e-12))
+    assert float(found.kappa[0, found.log_weight.argmax()]) >= 1e-4
+    assert float(free.kappa[0, free.log_weight.argmax()]) < 1e-6
     assert context.d == 40
 
 
 def test_features() -> None:
     t = torch.linspace(0.05, 1, 20, dtype=torch.float64)
     block = Block(warp=0.1, power=0.5, rate=2.0, end=0.8)
-    w = np.log1p(t.numpy() / 0.1) / np.log1p(10)
+    w = 0.15 + 0.7 * np.log1p(t.numpy() / 0.1) / np.log1p(10)
     e = (t.numpy() + 0.01) ** -0.5 * np.exp(-2 * t.numpy()) * (t.numpy() <= 0.8)
     np.testing.assert_allclose(block.features(t, 0.01, 4)[:, 3], e * np.cos(3 * np.pi * w))
     peak = Peak(0.5, 0.1).features(t, 0.01, 3)
     assert float(peak[(t - 0.5).abs() > 0.31].abs().max()) == 0
     both = torch.linspace(-1, 1, 41, dtype=torch.float64)
     sides = Block().features(both, 0.01, 2)[:, 1]
-    np.testing.assert_allclose(sides, np.cos(np.pi * (1 + both.numpy()) / 2), atol=1e-12)
-    assert float(Spectrum(0, 3, 2, 0.1).weights(50)[-1]) == pytest.approx(0.1, rel=0.01)
+    np.testing.assert_allclose(sides, np.cos(np.pi * (0.15 + 0.35 * (1 + both.numpy()))), atol=1e-12)
+    assert float(Spectrum(0, 3, 2, 0.1).weights(50, CPU)[-1]) == pytest.approx(0.1, rel=0.01)
 
 
 def test_jumps_have_the_variance_of_a_random_place() -> None:
@@ -127,15 +130,57 @@ def test_jumps_have_the_variance_of_a_random_place() -> None:
     place = 0.5 + rng.uniform(-0.5, 0.5, 4000) / n
     U = torch.from_numpy((r[:, None] > place).astype(float))
     error = (1 - place) - U.numpy().sum(axis=0) / n
-    claimed = Jumps.of(U, y).variance(torch.ones(n, dtype=torch.float64))
+    claimed = jump_variance(U, 1.0, y, torch.ones(n, dtype=torch.float64))
     assert np.mean((error - error.mean()) ** 2) == pytest.approx(float(claimed.mean()), rel=0.1)
     smooth = torch.cos(3 * y.points) - 1
-    assert float(Jumps.of(smooth, y).variance(torch.ones(n, dtype=torch.float64)).max()) < 1e-3 * float(claimed.mean())
+    assert float(jump_variance(smooth, 1.0, y, torch.ones(n, dtype=torch.float64)).max()) < 1e-3 * float(claimed.mean())
+
+
+def test_slopes_at_the_ends_are_free() -> None:
+    """A kernel with a slope at 0 that no pair sees: the band holds it."""
+    n, generator = 80, torch.Generator().manual_seed(0)
+    y = grids.radii(1 / n, n)
+    k = 2 + 3 * torch.rand(40, generator=generator, dtype=torch.float64)
+    U = torch.cos(k * y.points + torch.rand(40, generator=generator, dtype=torch.float64)) - 1
+    kernel = 1 - y.points[:, 0]
+    found = model().posterior(Context(U, ((kernel * y.weights) @ U)[None], y, grids.point()))
+    assert float(((found.mean[0] - kernel).abs() <= 3 * found.std[0]).double().mean()) > 0.9
+
+
+def test_every_pair_has_its_own_quadrature_error() -> None:
+    """Half of the tokens jump: the exact pairs among them are not taken for noisy ones."""
+    n, generator = 100, torch.Generator().manual_seed(0)
+    y = grids.radii(1 / n, n)
+    r, fine = y.points[:, 0], (torch.arange(100 * n, dtype=torch.float64) + 0.5) / (100 * n)
+    k = 2 + 20 * torch.rand(60, generator=generator, dtype=torch.float64)
+    place = 0.2 + 0.6 * torch.rand(60, generator=generator, dtype=torch.float64)
+
+    def tokens(at: torch.Tensor) -> torch.Tensor:
+        jump = (at[:, None] > place).double() * (torch.arange(60) % 2)
+        return torch.cos(k * at[:, None]) - 1 + 4 * jump
+
+    kernel = torch.exp(-3 * r)
+    f = (torch.exp(-3 * fine) / len(fine)) @ tokens(fine)
+    found = fit(tokens(r), f, y, model().prior)
+    assert any(cell.shape.has_jumps for cell in found.mixture.cells)
+    assert float(found.mixture.white_variance().max().sqrt()) < 1e-3
+    mean = found.units.kernel * (found.mixture.weights @ found.kernel_moments()[1])
+    seen = r > 0.15
+    assert float((mean - kernel)[seen].norm() / kernel[seen].norm()) < 0.01
+
+
+def test_many_pairs_are_piloted_by_some() -> None:
+    context, kernel = waves(1500, noise=0.05)
+    assert Pairs(context.U, context.F[0], context.F[0], context.y, 1.0).some(1000).U.shape == (60, 1000)
+    posterior = model().posterior(context)
+    few = model().posterior(context.select(torch.arange(1000)))
+    assert float(((posterior.mean[0] - kernel).abs() <= 3 * posterior.std[0]).double().mean()) > 0.9
+    assert float(posterior.std.norm()) < 0.95 * float(few.std.norm())
 
 
 def test_error_shapes_hold_jumps_and_noise() -> None:
     b, repeats = torch.tensor([0.0, 1.0, 3.0]).double(), torch.tensor([1.0, 2.0, 1.0]).double()
-    shapes = with_jumps(b, repeats, (0.1, 1.0), 1.0, flat(-10, 2))
+    shapes = with_quadrature(b, repeats, (0.1, 1.0), 1.0, flat(-10, 2))
     np.testing.assert_allclose(shapes[1].n, [4 / 3, 1 + 2 / 3, 3 + 4 / 3])
     assert shapes[1].nugget == pytest.approx(4 / 3)
     assert shapes[0].has_jumps
@@ -234,9 +279,9 @@ def test_calibrated_on_draws_from_its_own_prior() -> None:
 
 def test_learning_raises_the_odds_of_what_systems_need() -> None:
     contexts = [waves(40, seed=i, noise=0.01)[0] for i in range(6)]
-    start = starting_prior(SMALL)
+    start = starting_prior(SMALL, CPU)
     learned = learn_odds(start, contexts, rounds=2)
-    needed = sum(fit(c.U, c.F[0], c.y, start).mixture.weights for c in contexts)
+    needed = sum(fit(c.U, c.F[0], c.y, start).mixture.component_weights for c in contexts)
     best = int(needed.argmax())  # pyright: ignore
     assert learned.log_odds[best] > start.log_odds[best]
     assert float(learned.log_odds.exp().sum()) == pytest.approx(1)

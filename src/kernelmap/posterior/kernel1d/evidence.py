@@ -81,7 +81,7 @@ class Conditioned(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """Of all components of a block: eigendirections; over γ, log of evidence times prior, κ integrated, and E[κ | γ, f]."""
+    """Of all components of a block: eigendirections; log of evidence times prior, and E[κ | γ, f], over γ."""
 
     omegas: Float[Tensor, "S R"]
     eigenvalues: Float[Tensor, "S r"]
