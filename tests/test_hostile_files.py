@@ -9,6 +9,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+import safetensors
 import torch
 from scipy.io import savemat
 
@@ -16,9 +17,11 @@ from kernelmap.core.context import Context
 from kernelmap.core.errors import InputError
 from kernelmap.core.files import file_sha256, read_json, write_json
 from kernelmap.core.files.limits import VARIABLE, check_count, check_seed, parse_gigabytes
+from kernelmap.core.files.tensors import CHECKSUM
 from kernelmap.core.systems import SystemSet
 from kernelmap.discovery import discover
 from kernelmap.io import find_model, load_model, read_measurements, save_model
+from kernelmap.io.models import shipped_models
 from kernelmap.paper.released import import_released
 from kernelmap.problems.cache import cached
 from kernelmap.problems.radial import RadialData
@@ -312,3 +315,9 @@ def test_a_place_without_permission(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 3
+
+
+@pytest.mark.parametrize("name", shipped_models())
+def test_shipped_weights_have_a_checksum(name):
+    with safetensors.safe_open(find_model(name) / "weights.safetensors", framework="pt") as file:
+        assert CHECKSUM in (file.metadata() or {})
