@@ -303,15 +303,16 @@ def figure() -> None:
     drawing.savefig(RESULTS.parents[2] / "docs" / "order-free.png", dpi=110)
 
 
+PARTS = {
+    "darcy": darcy_part,
+    "meshes": meshes,
+    "line": line,
+    "specimens": specimens,
+    "interpolating": interpolating,
+    "depth": depth,
+}
+
 if __name__ == "__main__":
     if sys.argv[1:] == ["figure"]:
         sys.exit(figure())
-    parts = {
-        "darcy": darcy_part,
-        "meshes": meshes,
-        "line": line,
-        "specimens": specimens,
-        "interpolating": interpolating,
-        "depth": depth,
-    }
-    run_parts("order_free.py", RESULTS, parts, seed=0)
+    run_parts("order_free.py", RESULTS, PARTS, seed=0)

@@ -107,7 +107,7 @@ FACTS = {
     "kernel1d": Facts(frozenset({"radial"}), options=SMALL_GRID),
     "integral-posterior": Facts(options={"waves": 3}),
     "local-posterior": Facts(frozenset(PLANE), options={"reach": 1}),
-    "solution-posterior": Facts(frozenset(PLANE), options={"reach": 1}),
+    "solution-posterior": Facts(frozenset(PLANE), breaks=frozenset({"fit"}), options={"reach": 1}),
     "material-posterior": Facts(frozenset({"load to displacement"}), breaks=frozenset({"fit"})),
 }
 

@@ -163,5 +163,5 @@ def test_too_few_nodes_are_refused(n):
 
 
 def test_a_negative_seed_is_refused():
-    with pytest.raises(InputError, match="seed must not be negative"):
+    with pytest.raises(InputError, match="seed must be a whole number from 0 to"):
         darcy("g-to-p", 5, seed=-1)

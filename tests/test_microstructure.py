@@ -21,7 +21,7 @@ def test_otsu_is_the_best_of_all_thresholds():
 
 
 def test_otsu_of_equal_values_says_so():
-    with pytest.raises(InputError, match="no two phases"):
+    with pytest.raises(InputError, match="two phases cannot be distinguished"):
         otsu(torch.ones(5))
 
 

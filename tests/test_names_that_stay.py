@@ -14,7 +14,7 @@ from kernelmap.discovery import FORMAT
 
 @pytest.fixture(scope="module")
 def mine(tmp_path_factory):
-    """A user's file: two inputs on a mesh, a kernel exp(-r)."""
+    """A user's file: two inputs on a mesh, a kernel exp(-r) of radius 11."""
     path = tmp_path_factory.mktemp("mine") / "mine.npz"
     dx, count = 0.1, 110
     x = dx * np.arange(-300, 301)
@@ -24,7 +24,7 @@ def mine(tmp_path_factory):
     for j in range(count, len(x) - count, 9):
         token = u[:, j + 1 : j + count + 1] + u[:, j - count : j][:, ::-1] - 2 * u[:, [j]]
         f[:, j] = token @ np.exp(-r) * dx
-    np.savez(path, x=x, u=u, f=f)
+    np.savez(path, x=x, u=u, f=f, radius=dx * count)
     return path
 
 

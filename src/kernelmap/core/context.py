@@ -158,7 +158,7 @@ OPTIONAL = ("places", "F_std", "blocks", "operator")
 
 def distinct_inputs(U: Float[Tensor, "N d"]) -> Int[Tensor, " d"]:
     """The number of every pair's input among the different ones: equal for pairs that repeat one."""
-    some = U[torch.linspace(0, len(U) - 1, min(len(U), 8)).long()]
+    some = U[torch.linspace(0, len(U) - 1, min(len(U), 8), device=U.device).long()]
     if torch.unique(some, dim=1).shape[1] == U.shape[1]:
         return torch.arange(U.shape[1], device=U.device)
     return torch.unique(U, dim=1, return_inverse=True)[1]

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from threading import RLock
 from typing import Any, Generic, TypeVar, cast
 
@@ -53,10 +53,15 @@ class Registry(Generic[T]):
         with self._loading:
             if not self._loaded:
                 self._loaded = True
-                for entry in entry_points(group=self.group):
-                    self._import(entry)
+                try:
+                    for entry in entry_points(group=self.group):
+                        self._import(entry)
+                except BaseException:
+                    self._loaded = False
+                    raise
 
-    def _import(self, entry: EntryPoint) -> None:
+    # Any: where the backport importlib_metadata is imported, entry points are of its class, not of the standard one.
+    def _import(self, entry: Any) -> None:
         try:
             entry.load()
         except Exception as error:

@@ -57,7 +57,8 @@ def discoveries(
 def _systems(batch: Context) -> Iterator[Context]:
     if len(batch.batch_shape) != 1:
         raise InputError(
-            f"a batch of systems has one leading dimension, got a batch of shape {tuple(batch.batch_shape)}; flatten it."
+            f"several systems are a batch with one leading dimension, got a batch of shape {tuple(batch.batch_shape)}; "
+            "flatten it."
         )
     return (batch[i] for i in range(batch.batch_shape[0]))
 

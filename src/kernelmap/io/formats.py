@@ -7,6 +7,7 @@ import numpy as np
 
 from kernelmap.core.errors import InputError
 from kernelmap.core.files.hdf5 import entry, read_text, read_values
+from kernelmap.core.files.limits import require_memory
 from kernelmap.core.files.reading import reading
 from kernelmap.io.entries import Entries
 from kernelmap.io.mat import read_mat
@@ -63,6 +64,8 @@ def _values(file: h5py.File, name: str) -> np.ndarray | None:
         return None
     if node.dtype.kind in "OSU" and node.size == 1:
         return _text(node)
+    if h5py.check_string_dtype(node.dtype) is not None and node.ndim == 1:
+        return _texts(file, node)
     if node.attrs.get("MATLAB_class") == b"char":
         if (node.size or 0) > LONGEST_TEXT:
             raise InputError(f"{name} is a text of {node.size} characters; expected a word.")
@@ -77,3 +80,9 @@ def _text(node: h5py.Dataset) -> np.ndarray:
     if not isinstance(text, (bytes, str)) or len(text) > LONGEST_TEXT:
         raise InputError(f"{node.name} should be a word or an array of numbers, got {node.dtype}.")
     return np.asarray(text)
+
+
+def _texts(file: h5py.File, node: h5py.Dataset) -> np.ndarray:
+    """A list of names."""
+    require_memory(file.filename, LONGEST_TEXT * float(node.size), f"{node.name}, of {node.size} texts,")
+    return np.asarray(node[()]).astype(object)

@@ -1,5 +1,6 @@
 """The material posterior map: responses of an elastic medium, by way of the stiffnesses of its cells."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -49,8 +50,10 @@ class MaterialPosteriorMap(ProbabilisticMap):
         self.prior = MediumPrior()
 
     @classmethod
-    def fit(cls, systems: SystemSet, d: int, options: NoOptions) -> "MaterialPosteriorMap":
+    def fit(cls, systems: SystemSet | Sequence[Context], d: int, options: NoOptions) -> "MaterialPosteriorMap":
         """With the prior's five numbers from the pairs of a few training specimens."""
+        if not isinstance(systems, SystemSet):
+            raise InputError(f"the {cls.name} map trains on systems of one grid; these have grids of their own.")
         model = cls(ContextShape.of(systems.batch(torch.arange(d)[None], torch.arange(1))), options).double()
         fit_prior(model, systems, d)
         return model

@@ -1,6 +1,6 @@
 """The solution posterior map: the Green's function of an operator that is local, by way of that operator."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -143,7 +143,7 @@ class SolutionPosteriorMap(LocalPosteriorMap):
         return model
 
     @classmethod
-    def fit(cls, systems: SystemSet, d: int, options: LocalOptions) -> KernelMap:
+    def fit(cls, systems: SystemSet | Sequence[Context], d: int, options: LocalOptions) -> KernelMap:
         raise InputError("a solution-posterior takes the weights of a local-posterior, trained on the pairs reversed.")
 
     def posterior(self, context: Context, noise: float | None = None) -> SolutionPosterior:
