@@ -25,7 +25,7 @@ EXAMPLE = {
 """The contract's context that is of the problem's kind."""
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "radial": {"dx": 0.2},
+    "radial": {"dx": 0.5},
     "darcy": {"n": 7},
     "mechanics": {},
     "own": {},

@@ -7,8 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mutation import KINDS, mutant, outcome
+from mutants_of_measurements import MEASUREMENTS
+from mutants_of_models import MODELS
+from mutation import mutant, outcome
 
+KINDS = MEASUREMENTS | MODELS
 MUTANTS = 25
 """Of each kind; `python tools/fuzz.py` makes thousands."""
 

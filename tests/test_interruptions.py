@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from mutation import _mesh
+from mutants_of_measurements import mesh
 
 KERNELMAP = [sys.executable, "-m", "kernelmap"]
 TRAIN = ["train", "radial", "--dx", "0.1", "--d", "20", "--setting", "sine", "--dk", "4", "--every", "1"]
@@ -21,7 +21,7 @@ MECHANICS = ["--specimens", "2", "--loads", "4", "--elements", "q1-28", "--jobs"
 
 
 def written(directory: Path, **changes) -> Path:
-    np.savez(directory / "mine.npz", **_mesh() | changes)
+    np.savez(directory / "mine.npz", **mesh() | changes)
     return directory / "mine.npz"
 
 

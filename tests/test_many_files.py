@@ -12,9 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from contract import build
+from kernelmap.io import read_measurements, save_model
 from kernelmap.report import discover_files
 
 FILES, BAD = 20, 7
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> str:
+    """A quick one: few components."""
+    folder = tmp_path_factory.mktemp("model")
+    context = read_measurements(write_files(folder, count=1)[0]).context
+    save_model(folder / "small", build("kernel1d", context), {})
+    return str(folder / "small")
 
 
 def write_files(folder: Path, count: int = FILES, bad: int | None = BAD) -> list[Path]:
@@ -31,11 +42,11 @@ def write_files(folder: Path, count: int = FILES, bad: int | None = BAD) -> list
 
 
 def finished(out: Path) -> dict[Path, int]:
-    return {path: path.stat().st_mtime_ns for path in out.glob("*/discovery.h5")}
+    return {path: path.stat().st_mtime_ns for path in out.glob("[!.]*/discovery.h5")}  # the others are half written
 
 
-def start(paths: list[Path], out: Path) -> subprocess.Popen:
-    words = ["discover", *map(str, paths), "--jobs", "2", "--out", str(out)]
+def start(paths: list[Path], model: str, out: Path) -> subprocess.Popen:
+    words = ["discover", *map(str, paths), "--model", model, "--jobs", "2", "--out", str(out)]
     return subprocess.Popen(
         [sys.executable, "-m", "kernelmap", *words],
         stdout=subprocess.PIPE,
@@ -45,9 +56,9 @@ def start(paths: list[Path], out: Path) -> subprocess.Popen:
     )
 
 
-def test_killed_and_started_again(tmp_path):
+def test_killed_and_started_again(model, tmp_path):
     paths, out = write_files(tmp_path), tmp_path / "out"
-    first = start(paths, out)
+    first = start(paths, model, out)
     deadline = time.monotonic() + 300
     while len(finished(out)) < 4 and first.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -55,7 +66,7 @@ def test_killed_and_started_again(tmp_path):
     first.communicate()
     before = finished(out)
     assert 4 <= len(before) < FILES - 1
-    second = start(paths, out)
+    second = start(paths, model, out)
     printed, complaints = second.communicate(timeout=600)
     assert second.returncode == 2
     after = finished(out)
@@ -73,19 +84,19 @@ def test_killed_and_started_again(tmp_path):
     assert all((path.parent / "report.html").exists() for path in after)
 
 
-def test_other_data_under_the_same_name_are_found_anew(tmp_path):
+def test_other_data_under_the_same_name_are_found_anew(model, tmp_path):
     paths, out = write_files(tmp_path, count=2, bad=None), tmp_path / "out"
-    discover_files(paths, "radial", out)
+    discover_files(paths, model, out)
     before = finished(out)
     write_files(tmp_path, count=1, bad=None)
     np.savez(paths[1], **dict(np.load(paths[1])) | {"f": np.load(paths[0])["f"]})
-    discover_files(paths, "radial", out)
+    discover_files(paths, model, out)
     after = finished(out)
     changed = [path.parent.name for path in after if after[path] != before[path]]
     assert changed == ["run01"]
 
 
-def test_a_cluster_does_the_work(tmp_path, monkeypatch):
+def test_a_cluster_does_the_work(model, tmp_path):
     """joblib's dask backend: tasks go to the workers of whoever is connected."""
     import joblib
     from distributed import Client
@@ -95,7 +106,7 @@ def test_a_cluster_does_the_work(tmp_path, monkeypatch):
         Client(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as client,
         joblib.parallel_config("dask"),
     ):
-        rows = discover_files(paths, "radial", tmp_path / "out")
+        rows = discover_files(paths, model, tmp_path / "out")
         counts: Any = client.run(lambda dask_worker: dask_worker.state.executed_count)
         executed = sum(counts.values())
     assert [row["problem"] for row in rows] == ["", ""]

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -139,62 +140,84 @@ def outside(tmp_path_factory) -> Path:
     return place
 
 
-def run(outside: Path, *words: object) -> subprocess.CompletedProcess[str]:
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+COMMANDS = """
+import contextlib, io, json, sys
+from kernelmap.cli.main import run
+
+def done(words):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = run(words)
+        except SystemExit as stop:
+            code = stop.code
+    return code or 0, out.getvalue(), err.getvalue()
+
+json.dump([done(words) for words in json.loads(sys.argv[1])], sys.stdout)
+"""
+
+
+def run(outside: Path, *commands: list[object]) -> list[Done]:
+    """Commands one after the other, in a process that finds the packages of the directory."""
     environment = os.environ | {"PYTHONPATH": f"{outside}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
-    command = [sys.executable, "-m", "kernelmap", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment)
+    words = json.dumps([[str(word) for word in command] for command in commands])
+    done = subprocess.run([sys.executable, "-c", COMMANDS, words], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return [Done(*each) for each in json.loads(done.stdout)]
 
 
 def test_generate_train_evaluate_and_discover(outside, tmp_path):
-    made = run(outside, "generate", "smoothing", "--out", tmp_path / "data.h5", "--resolution", 9)
-    assert made.returncode == 0, made.stderr
-    assert "3 training systems" in made.stdout
-    words = "--map ridge --ridge 1e-4 --resolution 9 --d 8 --epochs 3 --every 1 --precision float64"
-    options = words.split(" ")
-    trained = run(outside, "train", "smoothing", *options, "--out", tmp_path / "model")
-    assert trained.returncode == 0, trained.stderr
-    config = json.loads((tmp_path / "model" / "config.json").read_text())
-    assert (config["map"], config["options"]) == ("ridge", {"ridge": 1e-4})
-    numbers = tmp_path / "errors.json"
-    judged = run(outside, "evaluate", tmp_path / "model", "smoothing", "--resolution", 9, "--json", numbers)
-    assert judged.returncode == 0, judged.stderr
-    assert 0 < json.loads(numbers.read_text())["systems"]["width-0.3"]["kernel_error"] < 0.6
     y = np.linspace(0, 1, 9)
     weights, U = np.full(9, 1 / 8), np.random.default_rng(0).standard_normal((9, 30))
     F = np.exp(-np.abs(y[:, None] - y) / 0.3) * weights @ U
     np.savez(tmp_path / "mine.npz", U=U, F=F, y=y, x=y, weights=weights)
-    found = run(outside, "discover", tmp_path / "mine.npz", "--model", tmp_path / "model", "--out", tmp_path / "out")
-    assert found.returncode == 0, found.stderr
+    words = "--map ridge --ridge 1e-4 --resolution 9 --d 8 --epochs 3 --every 1 --precision float64"
+    model, numbers = tmp_path / "model", tmp_path / "errors.json"
+    commands = run(
+        outside,
+        ["generate", "smoothing", "--out", tmp_path / "data.h5", "--resolution", 9],
+        ["train", "smoothing", *words.split(), "--out", model],
+        ["evaluate", model, "smoothing", "--resolution", 9, "--json", numbers],
+        ["discover", tmp_path / "mine.npz", "--model", model, "--out", tmp_path / "out"],
+    )
+    assert [done.returncode for done in commands] == [0] * 4, commands
+    assert "3 training systems" in commands[0].stdout
+    config = json.loads((model / "config.json").read_text())
+    assert (config["map"], config["options"]) == ("ridge", {"ridge": 1e-4})
+    assert 0 < json.loads(numbers.read_text())["systems"]["width-0.3"]["kernel_error"] < 0.6
     assert (tmp_path / "out" / "report.html").exists()
 
 
 def test_they_are_named_beside_ours(outside):
-    shown = run(outside, "train", "smoothing", "--map", "mine", "--out", "x")
+    start = ["train", "smoothing", "--map"]
+    shown, ridge, nao = run(
+        outside, [*start, "mine", "--out", "x"], [*start, "ridge", "--help"], [*start, "nao", "--help"]
+    )
     assert shown.returncode == 2
     assert "ridge" in shown.stderr
     assert "nao" in shown.stderr
-    helped = run(outside, "train", "smoothing", "--map", "ridge", "--help").stdout
-    assert "--ridge" in helped
-    assert "--dk" not in helped
-    assert "--dk" in run(outside, "train", "smoothing", "--map", "nao", "--help").stdout
+    assert "--ridge" in ridge.stdout
+    assert "--dk" not in ridge.stdout
+    assert "--dk" in nao.stdout
 
 
-def test_a_package_that_is_broken_does_not_stop_the_others(outside):
+def test_a_broken_map_does_not_stop_the_others_and_an_option_of_two_groups_is_named(outside):
     (outside / "ridge_map.py").write_text("import nothing_of_this_name")
-    try:
-        shown = run(outside, "train", "smoothing", "--map", "mine", "--out", "x")
-    finally:
-        (outside / "ridge_map.py").write_text(MAP)
-    assert shown.returncode == 2
-    assert "cannot be used" in shown.stderr
-    assert "there are afno" in shown.stderr
-
-
-def test_an_option_of_two_groups_is_named(outside):
     (outside / "smoothing_problem.py").write_text(PROBLEM.replace("resolution", "points"))
     try:
-        shown = run(outside, "train", "smoothing", "--out", "x")
+        broken, twice = run(
+            outside, ["train", "radial", "--map", "mine", "--out", "x"], ["train", "smoothing", "--out", "x"]
+        )
     finally:
+        (outside / "ridge_map.py").write_text(MAP)
         (outside / "smoothing_problem.py").write_text(PROBLEM)
-    assert shown.returncode == 2
-    assert "Smoothing and Recipe both have an option 'points'" in shown.stderr
+    assert broken.returncode == twice.returncode == 2
+    assert "cannot be used" in broken.stderr
+    assert "there are afno" in broken.stderr
+    assert "Smoothing and Recipe both have an option 'points'" in twice.stderr

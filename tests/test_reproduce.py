@@ -1,6 +1,7 @@
 """The paper's tables as declarations: complete, of the printed sizes, resumable, beside the paper's figures."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from kernelmap.paper.claims import another_resolution, claims
 from kernelmap.paper.figures import darcy as darcy_figures
 from kernelmap.paper.figures import radial as radial_figures
 from kernelmap.paper.resolution import coarser_radii
+from kernelmap.paper.tables import radial as radial_tables
 from kernelmap.paper.tables.darcy import TABLE3
 from kernelmap.paper.tables.radial import TABLE1, TABLE2, estimate_by_dartr
 from kernelmap.paper.tables.rows import ORDER_FREE, Row
@@ -70,7 +72,19 @@ def test_table_3_has_the_papers_maps_on_every_task():
     assert cells(TABLE3, {})[1][1][1][:4] == ["NAO, g-to-p", "- (189234)", "-", "3.19"]
 
 
-def test_a_short_row(kernelmap, tmp_path):
+@pytest.fixture
+def few_contexts(monkeypatch):
+    """Every seventh pair of the radial test systems: two contexts of 302 pairs each instead of fifteen."""
+
+    def few(*setting, **options):
+        data = radial(*setting, **options)
+        return replace(data, test=replace(data.test, u=data.test.u[:, ::7], f=data.test.f[:, ::7]))
+
+    for module in (radial_tables, resolution):
+        monkeypatch.setattr(module, "radial", few)
+
+
+def test_a_short_row(few_contexts, kernelmap, tmp_path):
     """One epoch of a row, and an estimate that needs no training; made once, then read."""
     command = ("reproduce", "table1", "--rows", "nao-302-10", "posterior-302", "--epochs", 1, "--out", tmp_path)
     code, out, err = kernelmap(*command)
@@ -177,7 +191,7 @@ def test_figures_of_darcy_flow_are_drawn(tmp_path, monkeypatch, figure):
     assert figure(tmp_path).read_bytes()[:4] == b"\x89PNG"
 
 
-def test_cross_resolution_measures_each_model_three_times(tmp_path, monkeypatch):
+def test_cross_resolution_measures_each_model_three_times(few_contexts, tmp_path, monkeypatch):
     monkeypatch.setattr(resolution, "ROWS", ("nao-302-10", "posterior-302"))
     monkeypatch.setattr(resolution, "trained_model", untrained)
     monkeypatch.setattr(resolution, "make", lambda row, out: row.measure(untrained(row, out)))

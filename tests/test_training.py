@@ -115,16 +115,19 @@ def test_killed_while_writing_a_checkpoint_resumes_bit_for_bit(tmp_path):
     assert losses[0] == losses[1]
 
 
-def test_two_processes_give_the_curve_of_one(tmp_path):
+def test_two_processes_give_the_curve_of_one(kernelmap, tmp_path):
     """The same global batch on one process and on two (gloo, CPU), through the command line."""
-    curves = []
-    for devices in (1, 2):
-        out = tmp_path / str(devices)
-        command = [sys.executable, "-m", "kernelmap.cli.main", "train", "radial", "--dx", "0.1", "--d", "20"]
-        options = ["--setting", "sine", "--epochs", "3", "--every", "1", "--precision", "float64", "--batch", "7"]
-        machine = ["--devices", str(devices), "--device", "cpu", "--out", str(out)]
-        subprocess.run([*command, *options, *machine], check=True, capture_output=True, timeout=300)
-        curves.append(torch.tensor([[line["loss"], line["validation"]] for line in log(out)], dtype=torch.float64))
+    words = "train radial --dx 0.5 --d 20 --setting sine --epochs 3 --every 1 --precision float64 --batch 7"
+    one, two = (tmp_path / name for name in ("one", "two"))
+    code, _, err = kernelmap(*words.split(), "--device", "cpu", "--out", one)
+    assert code == 0, err
+    machine = ["--devices", "2", "--device", "cpu", "--out", str(two)]
+    command = [sys.executable, "-m", "kernelmap.cli.main", *words.split(), *machine]
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    curves = [
+        torch.tensor([[line["loss"], line["validation"]] for line in log(out)], dtype=torch.float64)
+        for out in (one, two)
+    ]
     assert curves[0].shape == (3, 2)
     torch.testing.assert_close(curves[0], curves[1], rtol=1e-6, atol=0)
 

@@ -113,6 +113,15 @@ def test_json_is_strict(tmp_path):
         read_json(tmp_path / "file.json")
 
 
+def test_equal_tensors_are_equal_files(tmp_path):
+    """safetensors alone puts the metadata in any order."""
+    words = {name: f'{name} "\\ \n é' for name in ("config", "run", "progress", "map")}
+    for number in range(8):
+        write_tensors(tmp_path / f"{number}", {"b": torch.ones(3), "a": torch.zeros(2, 2)}, words)
+    assert len({(tmp_path / f"{number}").read_bytes() for number in range(8)}) == 1
+    assert read_tensors(tmp_path / "0")[1] == words
+
+
 def test_tensors_are_covered_by_a_checksum(tmp_path):
     path = tmp_path / "file.safetensors"
     write_tensors(path, {"w": torch.arange(100.0)}, {"step": "7"})

@@ -15,8 +15,11 @@ from typing import Any
 
 from kernelmap.core.files import write_json
 from kernelmap.core.provenance import provenance
-from mutation import KINDS, Kind, mutant, outcome  # pyright: ignore[reportMissingImports]
+from mutants_of_measurements import MEASUREMENTS  # pyright: ignore[reportMissingImports]
+from mutants_of_models import MODELS  # pyright: ignore[reportMissingImports]
+from mutation import Kind, mutant, outcome  # pyright: ignore[reportMissingImports]
 
+KINDS = MEASUREMENTS | MODELS
 LONGEST = 60
 CODES = {0: "accepted", 3: "refused"}
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kernelmap.core import Context, Grid, InputError, Kernel, SystemSet, grids
-    from kernelmap.discovery import Discovery, discover
+    from kernelmap.discovery import Discovery, discover, discoveries
     from kernelmap.evaluation import evaluate
     from kernelmap.io import load_discovery, load_model, read_measurements, read_systems, save_model
     from kernelmap.report import write_report
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _PUBLIC = {
     "core": ("Context", "Grid", "InputError", "Kernel", "SystemSet", "grids"),
-    "discovery": ("Discovery", "discover"),
+    "discovery": ("Discovery", "discover", "discoveries"),
     "evaluation": ("evaluate",),
     "io": ("load_discovery", "load_model", "read_measurements", "read_systems", "save_model"),
     "report": ("write_report",),
@@ -29,6 +29,7 @@ __all__ = [
     "Recipe",
     "SystemSet",
     "discover",
+    "discoveries",
     "evaluate",
     "grids",
     "load_discovery",

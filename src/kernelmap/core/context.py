@@ -1,6 +1,7 @@
 """`Context`: the d measured pairs of one system, or of a batch of systems, checked once on entry."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,19 @@ class Context:
             return values.expand(*self.batch_shape, *values.shape[-2:])[index]
 
         return self._with(U=part(self.U), F=part(self.F), F_std=None if self.F_std is None else part(self.F_std))
+
+    def split(self, size: int, dim: int) -> "list[Context]":
+        """A batch in parts of so many systems along one of its dimensions; inputs that all share stay shared."""
+        batch = self.batch_shape
+        axis = dim % len(batch) - len(batch) - 2
+
+        def parts(values: Tensor) -> Sequence[Tensor]:
+            shared = values.ndim < -axis or values.shape[axis] == 1
+            return [values] * -(-batch[dim] // size) if shared else values.split(size, axis)
+
+        F_std = [None] * -(-batch[dim] // size) if self.F_std is None else parts(self.F_std)
+        columns = zip(parts(self.U), parts(self.F), F_std, strict=True)
+        return [self._with(U=U, F=F, F_std=std) for U, F, std in columns]
 
     def select(self, pairs: Tensor) -> "Context":
         """The same system with some of its pairs, in the order given."""

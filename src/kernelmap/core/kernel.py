@@ -7,6 +7,7 @@ from typing import Any
 
 import h5py
 import numpy as np
+import torch
 from jaxtyping import Float
 from scipy.interpolate import LinearNDInterpolator, make_interp_spline
 from torch import Tensor
@@ -57,6 +58,12 @@ class Kernel:
         """The same kernel for every system of a batch."""
         left = None if self.left is None else self.left.expand(*batch, *self.left.shape[-2:])
         return Kernel(self.right.expand(*batch, *self.right.shape[-2:]), self.y, self.x, left)
+
+    @classmethod
+    def joined(cls, kernels: "Sequence[Kernel]", dim: int) -> "Kernel":
+        """The batch that was split along one of its dimensions; counted from the end, -3 is the last of the batch."""
+        right, left = ([getattr(kernel, name) for kernel in kernels] for name in ("right", "left"))
+        return cls(torch.cat(right, dim), kernels[0].y, kernels[0].x, None if left[0] is None else torch.cat(left, dim))
 
     def __getitem__(self, system: int | tuple[int, ...]) -> "Kernel":
         """One system of a batch."""

@@ -18,6 +18,13 @@ from kernelmap.core.files import atomic_path, open_hdf5, parse_json, read_array,
 from kernelmap.core.files.limits import check_seed
 from kernelmap.core.grids import Grid
 
+MOST_SYSTEMS, MOST_VALUES = 16, 2**24
+"""Systems that are worked on at once, and values of their kernels: the memory does not grow with a batch."""
+
+
+def systems_at_once(y: Grid, x: Grid) -> int:
+    return max(1, min(MOST_SYSTEMS, MOST_VALUES // (y.size * x.size)))
+
 
 @dataclass(frozen=True)
 class SystemSet:

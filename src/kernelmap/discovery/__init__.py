@@ -2,8 +2,8 @@
 
 from kernelmap.discovery.check import Check
 from kernelmap.discovery.diagnostics import Diagnostic
-from kernelmap.discovery.discover import discover
+from kernelmap.discovery.discover import discover, discoveries
 from kernelmap.discovery.discovery import FORMAT, Discovery
 from kernelmap.discovery.identifiability import Identifiability
 
-__all__ = ["FORMAT", "Check", "Diagnostic", "Discovery", "Identifiability", "discover"]
+__all__ = ["FORMAT", "Check", "Diagnostic", "Discovery", "Identifiability", "discover", "discoveries"]

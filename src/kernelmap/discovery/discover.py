@@ -1,6 +1,6 @@
 """`discover`: from the pairs of an unseen system to its kernel with an error bar, and what to think of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any, overload
 
@@ -36,18 +36,31 @@ def discover(
 
     The kernel is found from all pairs; the check finds another one from four in five of them. A map that is tied to d
     takes d of the pairs and is checked on the others. For several systems, or a batch with one leading dimension, the
-    answer is a list.
+    answer is a list; `discoveries` gives one after the other, for batches whose answers do not fit into memory.
     """
-    if not isinstance(context, Context):
-        return [_one(model, each, about, device) for each in context]
-    if len(context.batch_shape) > 1:
+    if isinstance(context, Context) and not context.batch_shape:
+        return _one(model, context, about, device)
+    return list(discoveries(model, context, about, device))
+
+
+def discoveries(
+    model: KernelMap,
+    systems: Context | Iterable[Context],
+    about: dict[str, Any] | None = None,
+    device: str | None = None,
+) -> Iterator[Discovery]:
+    """`discover` of each of several systems, found when it is asked for: of a thousand, one is in memory at a time."""
+    each = _systems(systems) if isinstance(systems, Context) else systems
+    return (_one(model, context, about, device) for context in each)
+
+
+def _systems(batch: Context) -> Iterator[Context]:
+    if len(batch.batch_shape) != 1:
         raise InputError(
-            f"discover takes one system or a batch with one leading dimension, got a batch of shape "
-            f"{tuple(context.batch_shape)}; flatten it."
+            f"several systems are a batch with one leading dimension, got a batch of shape {tuple(batch.batch_shape)}; "
+            "flatten it."
         )
-    if context.batch_shape:
-        return [_one(model, context[i], about, device) for i in range(context.batch_shape[0])]
-    return _one(model, context, about, device)
+    return (batch[i] for i in range(batch.batch_shape[0]))
 
 
 def _one(model: KernelMap, context: Context, about: dict[str, Any] | None, device: str | None) -> Discovery:

@@ -1,6 +1,7 @@
 """How good a map is on systems it has not seen: the paper's errors, and those on held-out pairs."""
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -13,10 +14,8 @@ from kernelmap.core.kernel import Kernel
 from kernelmap.core.metrics import coverage, exploration_measure, kernel_error, operator_error
 from kernelmap.core.posterior import KernelPosterior
 from kernelmap.core.progress import progress
-from kernelmap.core.systems import SystemSet, strided_draws
+from kernelmap.core.systems import SystemSet, strided_draws, systems_at_once
 from kernelmap.maps import KernelMap, ProbabilisticMap
-
-CHUNK = 16
 
 
 class Estimated(NamedTuple):
@@ -80,60 +79,68 @@ def errors(
     kernel_error_pooled: of the kernel averaged over contexts, as the paper's printed values have it.
     coverage95: fraction of the rho-mass on which the true kernel lies in the 95 % band; for maps that give one.
     """
-    draws = strided_draws(systems.pairs, d)
+    draws = strided_draws(systems.pairs, d).split(systems_at_once(systems.y, systems.x))
     results = {}
     for index, name in enumerate(progress(systems.names, "Evaluating")):
-        parts = [_of_draws(estimate, systems, heldout, index, chunk) for chunk in draws.split(CHUNK)]
-        context, others, kernels, *bands = (torch.cat(part) for part in zip(*parts, strict=True))
-        results[name] = {
-            "operator_error_context": float(context.mean()),
-            "operator_error_heldout": float(others.mean()) if heldout is not None or d < systems.pairs else None,
-        }
-        results[name] |= _of_kernels(kernels, bands[0] if bands else None, systems, index, focus)
+        results[name] = _of_system(estimate, systems, heldout, index, draws, focus)
+        if heldout is None and d == systems.pairs:
+            results[name]["operator_error_heldout"] = None
     return results
 
 
-def _of_kernels(
-    kernels: Float[Tensor, "n M N"],
-    std: Float[Tensor, "n M N"] | None,
-    systems: SystemSet,
-    index: int,
-    focus: Focus | None,
-) -> dict[str, float | None]:
-    """Errors of one system's kernels, against the true one."""
-    if systems.kernels is None:
-        return {"kernel_error": None, "kernel_error_pooled": None}
-    if focus is None:
-        rho = exploration_measure(systems.u[0 if systems.shares_inputs else index], systems.y)
-        focus = Focus(torch.ones(systems.x.size, dtype=torch.bool, device=rho.device), rho)
-    rho, y = focus.rho.to(kernels), systems.y
-    kernels, truth = kernels[:, focus.rows], systems.kernels[index][focus.rows].to(kernels)
-    found: dict[str, float | None] = {
-        "kernel_error": float(kernel_error(kernels, truth, rho, y).mean()),
-        "kernel_error_pooled": float(kernel_error(kernels.mean(dim=0), truth, rho, y)),
-    }
-    if std is not None:
-        found["coverage95"] = float(coverage(kernels, std[:, focus.rows], truth, rho, y).mean())
-    return found
-
-
-def _of_draws(
+def _of_system(
     estimate: Callable[[Context], Estimated],
     systems: SystemSet,
     heldout: SystemSet | None,
     index: int,
-    draws: Int[Tensor, "n d"],
-) -> tuple[Tensor, ...]:
-    """Context error, held-out error, kernel and, where there is one, standard deviation, for several draws."""
-    found = estimate(systems.batch(draws, torch.tensor([index])))
+    draws: Sequence[Int[Tensor, "n d"]],
+    focus: Focus | None,
+) -> dict[str, float | None]:
+    """Errors of one system; only the kernels of one part of its draws are in memory at a time."""
+    found: dict[str, list[Tensor]] = defaultdict(list)
+    pooled, truth = torch.zeros(()), None
+    if systems.kernels is not None:
+        focus = focus or _everywhere(systems, index)
+        truth = systems.kernels[index][focus.rows]
+    for part in draws:
+        estimated = estimate(systems.batch(part, torch.tensor([index])))
+        for name, values in _of_responses(estimated, systems, heldout, index, part).items():
+            found[name].append(values)
+        if truth is None or focus is None:
+            continue
+        kernels = estimated.kernel.values[:, 0][:, focus.rows]
+        pooled = pooled.to(kernels) + kernels.sum(dim=0)
+        truth, rho = truth.to(kernels), focus.rho.to(kernels)
+        found["kernel_error"].append(kernel_error(kernels, truth, rho, systems.y))
+        if estimated.std is not None:
+            std = estimated.std[:, 0][:, focus.rows]
+            found["coverage95"].append(coverage(kernels, std, truth, rho, systems.y))
+    errors: dict[str, float | None] = {name: float(torch.cat(values).mean()) for name, values in found.items()}
+    if truth is None or focus is None:
+        return errors | {"kernel_error": None, "kernel_error_pooled": None}
+    mean = pooled / sum(map(len, draws))
+    errors["kernel_error_pooled"] = float(kernel_error(mean, truth, focus.rho.to(mean), systems.y))
+    return errors
+
+
+def _everywhere(systems: SystemSet, index: int) -> Focus:
+    """All rows, with the measure of all of a system's pairs."""
+    rho = exploration_measure(systems.u[0 if systems.shares_inputs else index], systems.y)
+    return Focus(torch.ones(systems.x.size, dtype=torch.bool, device=rho.device), rho)
+
+
+def _of_responses(
+    found: Estimated, systems: SystemSet, heldout: SystemSet | None, index: int, draws: Int[Tensor, "n d"]
+) -> dict[str, Float[Tensor, " n"]]:
+    """Errors on the pairs of each draw, and on those kept back."""
     inside = torch.zeros(len(draws), systems.pairs, dtype=torch.bool, device=draws.device).scatter_(1, draws, True)
     predicted, measured = _responses(found, systems, index)
-    errors = [_of_pairs(predicted, measured, inside, systems.x)]
     if heldout is None:
-        errors.append(_of_pairs(predicted, measured, ~inside, systems.x))
+        others = _of_pairs(predicted, measured, ~inside, systems.x)
     else:
-        errors.append(operator_error(*_responses(found, heldout, index), heldout.x))
-    return *errors, found.kernel.values[:, 0], *([] if found.std is None else [found.std[:, 0]])
+        others = operator_error(*_responses(found, heldout, index), heldout.x)
+    own = _of_pairs(predicted, measured, inside, systems.x)
+    return {"operator_error_context": own, "operator_error_heldout": others}
 
 
 def _responses(found: Estimated, systems: SystemSet, index: int) -> tuple[Tensor, Tensor]:

@@ -84,5 +84,5 @@ def _text(node: h5py.Dataset) -> np.ndarray:
 
 def _texts(file: h5py.File, node: h5py.Dataset) -> np.ndarray:
     """A list of names."""
-    require_memory(file.filename, LONGEST_TEXT * float(node.size), f"{node.name}, of {node.size} texts,")
+    require_memory(file.filename, LONGEST_TEXT * float(node.size or 0), f"{node.name}, of {node.size} texts,")
     return np.asarray(node[()]).astype(object)

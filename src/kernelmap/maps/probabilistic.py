@@ -8,6 +8,7 @@ from kernelmap.core.context import Context
 from kernelmap.core.errors import InputError
 from kernelmap.core.kernel import Kernel
 from kernelmap.core.posterior import KernelPosterior
+from kernelmap.core.systems import systems_at_once
 from kernelmap.maps.base import KernelMap
 
 
@@ -21,7 +22,13 @@ class ProbabilisticMap(KernelMap):
         """What is known of the kernel after the pairs of the context were seen."""
 
     def kernel(self, context: Context) -> Kernel:
-        return self.posterior(context).kernel
+        """The posterior mean; of many systems part by part, for a posterior takes far more memory than its mean."""
+        batch, most = context.batch_shape, systems_at_once(context.y, context.x)
+        if batch.numel() <= most:
+            return self.posterior(context).kernel
+        dim = max(range(len(batch)), key=lambda i: batch[i])
+        size = max(1, most * batch[dim] // batch.numel())
+        return Kernel.joined([self.kernel(part) for part in context.split(size, dim)], dim - len(batch) - 2)
 
     def select_model(self, context: Context) -> "ProbabilisticMap":
         """This map, or its relative that the pairs favour."""

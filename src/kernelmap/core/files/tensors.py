@@ -1,6 +1,7 @@
 """Tensors in safetensors files, with a checksum of all that is in them."""
 
 import hashlib
+import json
 from pathlib import Path
 
 import safetensors
@@ -22,6 +23,7 @@ def write_tensors(path: Path | str, tensors: dict[str, Tensor], metadata: dict[s
     room = sum(tensor.nbytes + 512 for tensor in whole.values()) + sum(map(len, described.values())) + 4096
     with atomic_path(path, room=room) as temporary:
         save_file(whole, temporary, described)
+        _sort_metadata(temporary)
 
 
 def read_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -36,6 +38,18 @@ def read_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, str]]:
         if written is not None and written != _checksum(tensors, metadata):
             raise InputError(f"{path} does not match its checksum: it was changed or damaged; {REMEDY}.")
     return tensors, metadata
+
+
+def _sort_metadata(path: Path) -> None:
+    """safetensors writes the metadata in any order; equal contents are to be equal files."""
+    with path.open("r+b") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(length))
+        header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+        text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode().ljust(length)
+        if len(text) == length:
+            file.seek(8)
+            file.write(text)
 
 
 def _checksum(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:
