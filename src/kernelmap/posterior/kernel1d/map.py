@@ -41,7 +41,7 @@ class Kernel1dMap(ProbabilisticMap):
         super().__init__(shape, options)
         start, learned = (
             starting_prior(options, torch.device("cpu")),
-            len(options.remainders) * len(options.learned_like),
+            len(options.remainders) * len(set(options.learned_like)),
         )
         self.register_buffer("odds", torch.cat([start.log_odds.exp(), torch.ones(learned, dtype=torch.float64)]))
         self.register_buffer("log_amplitude", start.amplitude.log_density)
