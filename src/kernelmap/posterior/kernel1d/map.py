@@ -49,6 +49,10 @@ class Kernel1dMap(ProbabilisticMap):
         self.double()
 
     @property
+    def parameter_count(self) -> int:
+        return sum(learned.numel() for learned in (self.odds, self.log_amplitude, self.log_noise, self.kernels))
+
+    @property
     def prior(self) -> Prior:
         start, options = starting_prior(self.options, self.odds.device), self.options
         learned = None
