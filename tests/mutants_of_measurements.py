@@ -16,8 +16,10 @@ from contract import build
 from kernelmap.core import grids
 from kernelmap.core.context import Context
 from kernelmap.discovery import discover
-from kernelmap.io import read_measurements
-from mutation import Kind
+from kernelmap.io import load_discovery, load_model, read_measurements
+from kernelmap.problems.darcy.fields import microstructures, sources
+from kernelmap.problems.darcy.scheme import pressures
+from mutation import Kind, copy_of
 
 
 def mesh() -> dict[str, Any]:
@@ -26,8 +28,14 @@ def mesh() -> dict[str, Any]:
     return {"x": x, "u": u, "f": 0.3 * u + 0.01, "radius": np.array(11.0)}
 
 
-def _odd_entries(random: Random) -> dict[str, Any]:
-    entries = mesh()
+def fields() -> dict[str, Any]:
+    """Pressures of a porous medium."""
+    g = sources(7, range(20))
+    axis = np.linspace(0, 1, 7)
+    return {"x1": axis, "x2": axis, "u": g, "f": pressures(microstructures(7, [0])[0], g)}
+
+
+def _odd_entries(entries: dict[str, Any], random: Random) -> dict[str, Any]:
     name = random.choice(list(entries))
     values = np.asarray(entries[name])
     dtypes = ["f4", ">f8", ">i2", "g", "c16", "?", "u1", "f2", "S3", "m8[s]"]
@@ -59,12 +67,15 @@ def _write_hdf5(path: Path, entries: dict[str, Any]) -> None:
                 file[name] = 1
 
 
-def _measurements(name: str, write: Callable[[Path, dict[str, Any]], None]) -> Kind:
+def _measurements(
+    name: str, write: Callable[[Path, dict[str, Any]], None], entries: Callable[[], dict[str, Any]] = mesh
+) -> Kind:
     def good(directory: Path) -> Path:
-        write(directory / name, mesh())
+        write(directory / name, entries())
         return directory / name
 
-    return Kind(good, _discover, lambda path, random: write(path, _odd_entries(random)))
+    read = _discover if entries is mesh else _discover_flow
+    return Kind(good, read, lambda path, random: write(path, _odd_entries(entries(), random)))
 
 
 def _discover(path: Path) -> None:
@@ -72,6 +83,25 @@ def _discover(path: Path) -> None:
     context = read_measurements(path).context
     if context.d * context.y.size < 2e5:
         json.dumps(discover(build("kernel1d", context), context).to_json(), allow_nan=False)
+
+
+def _discover_flow(path: Path) -> None:
+    context = read_measurements(path).context
+    json.dumps(discover(load_model("darcy")[0], context).to_json(), allow_nan=False)
+
+
+def _saved_discovery(directory: Path) -> Path:
+    def make(out: Path) -> None:
+        np.savez(out / "fields.npz", **fields())
+        discover(load_model("darcy")[0], read_measurements(out / "fields.npz").context).save(out / "discovery.h5")
+
+    return copy_of(directory, "discovery", make) / "discovery.h5"
+
+
+def _predict(path: Path) -> None:
+    """A discovery that loads predicts."""
+    found = load_discovery(path)
+    found.predict(torch.ones(found.kernel.y.size, 2, dtype=torch.float64))
 
 
 def _context_file(directory: Path) -> Path:
@@ -89,4 +119,6 @@ MEASUREMENTS: dict[str, Kind] = {
     "mat": _measurements("mine.mat", lambda path, entries: savemat(path, entries)),
     "mat-compressed": _measurements("small.mat", lambda path, entries: savemat(path, entries, do_compression=True)),
     "context": Kind(_context_file, _discover),
+    "fields": _measurements("fields.npz", lambda path, entries: np.savez(path, **entries), fields),
+    "discovery": Kind(_saved_discovery, _predict),
 }

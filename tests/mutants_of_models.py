@@ -2,9 +2,6 @@
 
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,7 +20,7 @@ from kernelmap.problems.cache import cached
 from kernelmap.problems.mechanics.parts import part_path, read_part, write_part
 from kernelmap.problems.radial import RadialData
 from kernelmap.training import Recipe, train
-from mutation import Kind
+from mutation import Kind, copy_of
 
 ODD: list[Any] = [
     None,
@@ -59,20 +56,6 @@ def train_short(out: Path, resume: bool) -> None:
     train("nao", NAOOptions(dk=2, hidden=(4, 4)), two_systems(), 4, RECIPE, out, about={}, resume=resume)
 
 
-_made: dict[str, Path] = {}
-
-
-def _copy_of(directory: Path, name: str, make: Callable[[Path], None]) -> Path:
-    """Made once in a process, copied for every mutant."""
-    if name not in _made:
-        _made[name] = Path(tempfile.mkdtemp(prefix=f"kernelmap-{name}-"))
-        make(_made[name])
-    copy = directory / name
-    shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(_made[name], copy)
-    return copy
-
-
 def _model(directory: Path, file: str) -> Path:
     def make(out: Path) -> None:
         torch.manual_seed(0)
@@ -82,11 +65,11 @@ def _model(directory: Path, file: str) -> Path:
         weights = load_file(out / "weights.safetensors")
         save_file(weights, out / "weights.safetensors")
 
-    return _copy_of(directory, "model", make) / file
+    return copy_of(directory, "model", make) / file
 
 
 def _run(directory: Path, file: str) -> Path:
-    return _copy_of(directory, "run", lambda out: train_short(out, resume=False)) / file
+    return copy_of(directory, "run", lambda out: train_short(out, resume=False)) / file
 
 
 def _odd_json(path: Path, random: Random) -> None:

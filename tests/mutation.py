@@ -1,5 +1,7 @@
 """Mutants of files, and what reading one ends in: a sentence or a value."""
 
+import shutil
+import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -62,3 +64,17 @@ def outcome(kind: Kind, path: Path) -> str:
         except InputError:
             return "refused"
     return "accepted"
+
+
+_made: dict[str, Path] = {}
+
+
+def copy_of(directory: Path, name: str, make: Callable[[Path], None]) -> Path:
+    """Made once in a process, copied for every mutant."""
+    if name not in _made:
+        _made[name] = Path(tempfile.mkdtemp(prefix=f"kernelmap-{name}-"))
+        make(_made[name])
+    copy = directory / name
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(_made[name], copy)
+    return copy

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from mutants_of_measurements import mesh
+from mutants_of_measurements import fields, mesh
 
 KERNELMAP = [sys.executable, "-m", "kernelmap"]
 TRAIN = ["train", "radial", "--dx", "0.1", "--d", "20", "--setting", "sine", "--dk", "4", "--every", "1"]
@@ -121,6 +121,18 @@ def test_numbers_on_standard_output_are_strict_json(tmp_path):
     text = done.stdout[: done.stdout.index("\n}\n") + 3]
     json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} in JSON"))
     assert Path("/dev/stdout").is_symlink()
+
+
+def test_a_reader_that_has_gone_is_no_mistake(tmp_path):
+    """As in `kernelmap discover FILE --json /dev/stdout | head -c 100`."""
+    np.savez(tmp_path / "fields.npz", **fields())
+    words = ["--model", "darcy", "--out", str(tmp_path / "out"), "--json", "/dev/stdout"]
+    read, write = os.pipe()
+    os.close(read)
+    command = [*KERNELMAP, "discover", str(tmp_path / "fields.npz"), *words]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_names_that_are_no_utf8_and_a_terminal_that_knows_ascii_only(tmp_path):

@@ -175,7 +175,7 @@ def test_many_pairs_are_piloted_by_some() -> None:
     posterior = model().posterior(context)
     few = model().posterior(context.select(torch.arange(1000)))
     assert 0.045 < float(posterior.relative_residual) < 0.055
-    assert float((posterior.std / few.std).median()) < 0.95
+    assert float((posterior.std / few.std).median()) < 0.98
 
 
 def test_error_shapes_hold_jumps_and_noise() -> None:

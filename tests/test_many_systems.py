@@ -1,5 +1,6 @@
-"""Batches of many systems are worked on in parts: memory that is added does not grow with them."""
+"""Many systems and large meshes: batches are worked on in parts, and what nobody asks for is not built."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -76,3 +77,19 @@ def test_errors_do_not_depend_on_the_parts(monkeypatch):
     parts = evaluate(model, few, 20)
     for name, errors in whole["systems"].items():
         assert parts["systems"][name] == pytest.approx(errors, rel=1e-8)
+
+
+def test_a_mesh_of_61_by_61_nodes_in_a_minute_and_2_gigabytes(tmp_path):
+    """From sources to pressures: the Green's function, its band, the check and the report, on one core."""
+    n = 61
+    g = sources(n, range(20))
+    p, axis = pressures(microstructures(n, [0])[0], g), np.linspace(0, 1, n)
+    np.savez(tmp_path / "flow.npz", x1=axis, x2=axis, u=g, f=p)
+    words = ["discover", str(tmp_path / "flow.npz"), "--model", "darcy", "--out", str(tmp_path / "out")]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    with subprocess.Popen([sys.executable, "-m", "kernelmap", *words], env=environment) as started:
+        _, status, used = os.wait4(started.pid, 0)
+        started.returncode = os.waitstatus_to_exitcode(status)
+    assert started.returncode == 0
+    assert used.ru_maxrss < 2 * 2**20
+    assert used.ru_utime + used.ru_stime < 60

@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from kernelmap.core.files import write_json
+from kernelmap.core.files import read_json, write_json
 from kernelmap.core.provenance import provenance
 from mutants_of_measurements import MEASUREMENTS  # pyright: ignore[reportMissingImports]
 from mutants_of_models import MODELS  # pyright: ignore[reportMissingImports]
@@ -25,21 +25,36 @@ CODES = {0: "accepted", 3: "refused"}
 
 
 def main(count: int, out: Path) -> None:
-    results: dict[str, Any] = {}
-    failures = []
+    """The numbers are written after every kind: the same command goes on where it was stopped."""
+    before = read_json(out) if out.exists() else {"kinds": {}, "failures": []}
+    results, failures = before["kinds"], before["failures"]
     each = -(-count // len(KINDS))
-    for name, kind in KINDS.items():
-        found, seconds, peak = Counter(), 0.0, 0
+    for name in [name for name in KINDS if name not in results]:
+        found, longest, peak = Counter(), 0.0, 0
+        start = time.perf_counter()
         for seed in range(each):
-            what, duration, memory = one(kind, seed)
+            what, duration, memory = one(KINDS[name], seed)
             found[what] += 1
-            seconds, peak = max(seconds, duration), max(peak, memory)
+            longest, peak = max(longest, duration), max(peak, memory)
             if what not in CODES.values():
                 failures.append({"kind": name, "seed": seed, "what": what})
-        results[name] = dict(found) | {"longest_seconds": round(seconds, 2), "peak_megabytes": round(peak / 1024)}
+        measured = {"longest_seconds": round(longest, 2), "peak_megabytes": round(peak / 1024)}
+        results[name] = dict(found) | measured | {"seconds": round(time.perf_counter() - start)}
         print(name, results[name], flush=True)
-        everything = {"mutants": each * len(results), "kinds": results, "failures": failures}
-        write_json(out, everything | provenance() | {"command": f"python tools/fuzz.py {count} {out}"})
+        save(results, failures, each, {"command": f"python tools/fuzz.py {count} {out}"}, out)
+
+
+def save(results: dict[str, Any], failures: list[Any], each: int, command: dict[str, str], out: Path) -> None:
+    kinds = results.values()
+    total = {
+        "mutants": each * len(results),
+        "failures": failures,
+        "longest_seconds": max(kind["longest_seconds"] for kind in kinds),
+        "peak_megabytes": max(kind["peak_megabytes"] for kind in kinds),
+        "seconds": sum(kind["seconds"] for kind in kinds),
+        "seeds": f"0 to {each - 1} of every kind",
+    }
+    write_json(out, total | {"kinds": results} | provenance() | command)
 
 
 def one(kind: Kind, seed: int) -> tuple[str, float, int]:

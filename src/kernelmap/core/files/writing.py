@@ -62,7 +62,7 @@ def writing(path: Path | str) -> Iterator[None]:
     """What a disk, a place or a library that writes may refuse, as one sentence."""
     try:
         yield
-    except InputError:
+    except (InputError, BrokenPipeError):  # a reader that has gone, as `head` does, is no mistake
         raise
     except OSError as error:
         raise InputError(

@@ -43,8 +43,8 @@ def learn(prior: Prior, contexts: list[Context], full: list[Context], options: K
     block = Block(options.learned_warp)
     fits = [fit(c.U, c.F[0], c.y, prior) for c in progress(full, "Kernels")]
     kernels = torch.stack([coefficients(found, block, prior.cosines) for found in fits], dim=1)
-    like = tuple(sorted({int(found.mixture.component_weights.argmax()) for found in fits}))
-    count = len(like) * len(options.remainders)
+    like = tuple(int(found.mixture.component_weights.argmax()) for found in fits)
+    count = len(set(like)) * len(options.remainders)
     own = torch.full((count,), math.log(LEARNED_MASS / count), dtype=torch.float64)
     return prior._replace(
         learned=Learned(block, kernels, like, tuple(options.remainders)),

@@ -39,16 +39,18 @@ class Kernel1dMap(ProbabilisticMap):
 
     def __init__(self, shape: ContextShape, options: Kernel1dOptions) -> None:
         super().__init__(shape, options)
-        start, learned = (
-            starting_prior(options, torch.device("cpu")),
-            len(options.remainders) * len(options.learned_like),
-        )
+        start = starting_prior(options, torch.device("cpu"))
+        learned = len(options.remainders) * len(set(options.learned_like))
         self.register_buffer("odds", torch.cat([start.log_odds.exp(), torch.ones(learned, dtype=torch.float64)]))
         self.register_buffer("log_amplitude", start.amplitude.log_density)
         self.register_buffer("log_noise", start.noise.log_density)
         rows = options.cosines if learned else 0
         self.register_buffer("kernels", torch.zeros(rows, options.learned_from if learned else 0, dtype=torch.float64))
         self.double()
+
+    @property
+    def parameter_count(self) -> int:
+        return sum(learned.numel() for learned in (self.odds, self.log_amplitude, self.log_noise, self.kernels))
 
     @property
     def prior(self) -> Prior:

@@ -42,7 +42,7 @@ class Kernel1dOptions:
         remainders: sizes of what a learned component may have beside the kernels of the systems.
         learned_warp: of the cosines that describe these kernels.
         learned_from: number of systems that components were learned from; set by learning.
-        learned_like: generic components that these remainders are like; set by learning.
+        learned_like: of each of these systems, the generic component its kernel is like; set by learning.
         rounds: of expectation-maximisation.
     """
 
@@ -109,8 +109,9 @@ class Kernel1dOptions:
 class Learned(NamedTuple):
     """Components learned from systems: K = Φ L z1 / √S + s Φ_c ω_c z2.
 
-    The S systems' kernels Φ L, in the cosines of one block, and a remainder of relative size s like one of the generic
-    components c: one learned component for every s and c.
+    The kernels Φ L, in the cosines of one block, of a family of S systems, and a remainder of relative size s like a
+    generic component c. A family are the systems whose likeliest components have the same features; each of these
+    components, which `like` names system by system, makes one learned component for every s.
     """
 
     block: Block
@@ -120,18 +121,19 @@ class Learned(NamedTuple):
 
     def extend(self, generic: Features, t: Float[Tensor, " N"], h: float) -> Features:
         """The generic components, and these after them."""
-        R, S = self.kernels.shape
-        found = self.block.features(t, h, R) @ self.kernels / math.sqrt(S)
-        power, one = found.square().sum(dim=1).mean().sqrt(), t.new_ones(S)
+        found = self.block.features(t, h, len(self.kernels)) @ self.kernels
+        families = [generic.components[index].block for index in self.like]
         blocks, components = list(generic.blocks), list(generic.components)
-        for index in self.like:
-            block, omega = generic.components[index]
-            rest = generic.blocks[block] * omega
-            rest = rest * (power / rest.square().sum(dim=1).mean().sqrt())
+        for index in sorted(set(self.like)):
+            family, omega = generic.components[index]
+            own = found[:, [system for system, other in enumerate(families) if other == family]]
+            own, rest = (
+                part / part.square().sum(dim=1).mean().sqrt() for part in (own, generic.blocks[family] * omega)
+            )
             for size in self.sizes:
-                weights = torch.cat([one, t.new_full((rest.shape[1],), size)])
+                weights = torch.cat([t.new_ones(own.shape[1]), t.new_full((rest.shape[1],), size)])
                 components.append(Component(len(blocks), weights))
-            blocks.append(torch.cat([found, rest], dim=1))
+            blocks.append(torch.cat([own, rest], dim=1))
         return Features(blocks, components)
 
 
