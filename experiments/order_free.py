@@ -18,30 +18,24 @@ from typing import Any
 import numpy as np
 import torch
 from kernels_of_two_points import line_systems, with_best_ridge
+from order_free_errors import DRAWS, measure
+from order_free_systems import TESTS, interior, on_nodes, with_own_loads
 from parts import run_parts
-from torch import Tensor
 
 from kernelmap.core.files import read_json
-from kernelmap.core.grids import Grid, from_points, rectangle
-from kernelmap.core.kernel import Kernel
-from kernelmap.core.metrics import operator_error
-from kernelmap.core.systems import SystemSet, random_draws
+from kernelmap.core.systems import SystemSet
 from kernelmap.evaluation.evaluate import estimate
 from kernelmap.io.models import load_model
 from kernelmap.maps import MAPS, KernelMap, SetNAO
 from kernelmap.maps.nao.set_nao.newton_schulz import START
 from kernelmap.paper.tables.darcy import order_free
 from kernelmap.paper.tables.run import trained_model, training_record
-from kernelmap.posterior import IntegralPosterior
-from kernelmap.problems.darcy import darcy, green_kernel, microstructures, pressures, sources
-from kernelmap.problems.mechanics import ForceField, Plan, generate, mechanics, mnist
-from kernelmap.problems.mechanics.forces import evaluate
-from kernelmap.problems.mechanics.specimen import respond
+from kernelmap.problems.darcy import darcy
+from kernelmap.problems.mechanics import Plan, generate, mechanics, mnist
 from kernelmap.training import Recipe, train
 
 RESULTS = Path(__file__).parent / "results" / "order_free"
-DRAWS = 4
-FIRST_TEST, TESTS, PAIRS = 90, 10, 100
+PAIRS = 100
 SPECIMENS, OWN_SPECIMENS = 50, 20
 PAPER = RESULTS.parent / "paper"
 RECIPE = order_free(True)[0].recipe
@@ -62,56 +56,6 @@ def of_darcy(map: str, own: bool) -> tuple[KernelMap, float]:
     model = trained_model(row, PAPER)
     assert model is not None
     return model.double(), training_record(row, PAPER)["seconds"]
-
-
-@torch.no_grad()
-def measure(
-    model: KernelMap, test: SystemSet, heldout: SystemSet, d: int, rows: Tensor, noiseless: Tensor | None = None
-) -> dict[str, float]:
-    """Errors over all test systems and `DRAWS` random contexts of each, in percent; kernels where the truth is known.
-
-    `rows` are the nodes between which kernels are compared. Predictions are compared with the measured responses, and
-    their error is that against `noiseless` ones, where there are such.
-    """
-    found: list[dict[str, Tensor]] = []
-    for index in range(len(test.names)):
-        draws = random_draws(test.pairs, d, DRAWS, torch.Generator().manual_seed(index))
-        context = test.batch(draws, torch.tensor([index])).to(torch.float64)
-        estimated = estimate(model, context)
-        U, F = heldout.u[0 if heldout.shares_inputs else index].mT.double(), heldout.f[index].mT.double()
-        target = F if noiseless is None else noiseless[index].mT
-        part = {
-            "context": operator_error(estimated.kernel.apply(context.U), context.F, test.x).mean(),
-            "heldout": operator_error(estimated.kernel.apply(U), target, test.x).mean(),
-        }
-        if test.kernels is not None:
-            part |= _of_kernels(estimated.kernel, estimated.std, test.kernels[index], rows)
-        if isinstance(estimated.posterior, IntegralPosterior):
-            mean, std = (each[..., rows, :] for each in estimated.posterior.predict(U))
-            part["prediction_coverage"] = ((mean - F[rows]).abs() <= 1.96 * std).double().mean()
-            part["prediction_std_over_error"] = (std.square().mean() / (mean - F[rows]).square().mean()).sqrt()
-        found.append(part)
-    return {key: round(float(torch.stack([part[key] for part in found]).mean()) * _percent(key), 3) for key in found[0]}
-
-
-def _percent(key: str) -> float:
-    return 1.0 if key.endswith("over_error") else 100.0
-
-
-def _of_kernels(kernel: Kernel, std: Tensor | None, truth: Tensor, rows: Tensor) -> dict[str, Tensor]:
-    error, truth = (kernel.values - truth)[..., rows, :][..., rows], truth[rows][:, rows]
-    found = {"kernel": (error.square().sum(dim=(-2, -1)).sqrt() / truth.norm()).mean()}
-    if std is not None:
-        std = std[..., rows, :][..., rows]
-        found["kernel_coverage"] = (error.abs() <= 1.96 * std).double().mean()
-        found["kernel_std_over_error"] = (std.square().mean() / error.square().mean()).sqrt()
-    return found
-
-
-def interior(n: int) -> Tensor:
-    inside = torch.zeros(n, n, dtype=torch.bool)
-    inside[1:-1, 1:-1] = True
-    return inside.flatten()
 
 
 def darcy_part() -> dict[str, Any]:
@@ -151,21 +95,6 @@ def meshes() -> dict[str, Any]:
     model, _ = of_darcy("integral-posterior", own=True)
     results["band at 21 x 21 and at 41 x 41 nodes, relative difference"] = band_difference(model)
     return results
-
-
-def on_nodes(n: int, nodes: np.ndarray, pairs: range) -> SystemSet:
-    """Test systems with sources of their own, solved on n x n nodes and measured at some of them."""
-    axis = from_points(np.linspace(0, 1, n)[nodes])
-    product = torch.cartesian_prod(axis.points[:, 0], axis.points[:, 0])
-    uneven = Grid(product, torch.outer(axis.weights, axis.weights).flatten())
-    grid = rectangle(n) if len(nodes) == n else uneven
-    b = microstructures(n, range(FIRST_TEST, FIRST_TEST + TESTS))
-    g = np.stack([sources(n, pairs, system=FIRST_TEST + i) for i in range(TESTS)])
-    p = np.stack([pressures(*pair) for pair in zip(b, g, strict=True)])
-    u, f = (torch.from_numpy(v[..., nodes, :][..., nodes].reshape(TESTS, len(pairs), -1)) for v in (g, p))
-    flat = (nodes[:, None] * n + nodes).ravel()
-    kernels = torch.from_numpy(np.stack([green_kernel(each)[np.ix_(flat, flat)] for each in b])) if n == 21 else None
-    return SystemSet(tuple(f"test-{i}" for i in range(TESTS)), u, f, grid, grid, kernels)
 
 
 @torch.no_grad()
@@ -215,7 +144,7 @@ def specimens() -> dict[str, Any]:
     cases = {
         "before training": (data.train, 1e-9, 0, 1),
         "shared loads": (data.train, 1e-2, 40, 20),
-        "loads of their own": (with_own_loads(OWN_SPECIMENS), 1e-2, 0, 16),
+        "loads of their own": (with_own_loads(OWN_SPECIMENS, RESULTS / "runs" / "own-loads.h5"), 1e-2, 0, 16),
     }
     results: dict[str, Any] = {}
     for name, (systems, lr, inputs, epochs) in cases.items():
@@ -241,28 +170,6 @@ def interpolating() -> dict[str, Any]:
             f"d = {d}": measure(model, data.test, data.heldout, d, nodes) for d in (40, 100)
         }
     return results
-
-
-def with_own_loads(count: int) -> SystemSet:
-    """The first training specimens, each under 120 loads that no other has."""
-    path = RESULTS / "runs" / "own-loads.h5"
-    if path.exists():
-        return SystemSet.load(path)
-    chosen = np.flatnonzero(~mnist().for_testing("id"))[:count]
-    forces, displacements = [], []
-    for index in chosen:
-        coefficients = ForceField(seed=1000 + int(index)).draw(120, 0)
-        u, converged = respond(mnist().images[index], "q2-28", coefficients)
-        assert converged.all()
-        forces.append(evaluate(coefficients, np.linspace(0, 1, 29)).transpose(1, 0, 2).reshape(120, -1))
-        displacements.append(u.reshape(120, -1))
-    grid = rectangle(29).with_components(2)
-    f, u = (torch.from_numpy(np.stack(values)).float() for values in (displacements, forces))
-    systems = SystemSet(
-        tuple(f"own-{i}" for i in chosen), u, f, grid, grid, about={"problem": "mechanics", "own": True}
-    )
-    systems.save(path)
-    return systems
 
 
 def depth() -> dict[str, Any]:

@@ -101,13 +101,21 @@ def array(values: Tensor) -> np.ndarray:
     return values.detach().cpu().numpy()
 
 
+def laid_out(figure: Any) -> Any:
+    """The figure with its axes in place. `savefig` would draw everything twice, once to find out where they go."""
+    if (engine := figure.get_layout_engine()) is not None:
+        engine.execute(figure)
+        figure.set_layout_engine(None)
+    return figure
+
+
 def inline_svg(figure: Any, name: str) -> str:
     """The <svg> element alone, its text set in the font of the page and its ids unique there."""
     from matplotlib import rc_context
 
     text = StringIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
-        figure.savefig(
+        laid_out(figure).savefig(
             text, format="svg", dpi=200, transparent=True, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type"))
         )
     element = text.getvalue()[text.getvalue().index("<svg") :]

@@ -37,18 +37,27 @@ def plot(discovery: Discovery, path: Path | str, truth: Tensor | None = None) ->
     path = Path(path)
     if path.suffix not in (".png", ".svg", ".pdf"):
         raise InputError(f"cannot draw {path.name}: its name must end in .png, .svg or .pdf.")
+    save_figure(kernel_figure(discovery, truth), path)
+
+
+def kernel_figure(discovery: Discovery, truth: Tensor | None = None) -> Any:
+    with drawing.style():
+        return drawing.laid_out(_kernel(discovery, truth))
+
+
+def save_figure(figure: Any, path: Path) -> None:
     with drawing.style(), atomic_path(path) as temporary:
-        _kernel(discovery, truth).savefig(temporary, dpi=200)
+        figure.savefig(temporary, dpi=200)
 
 
-def answer_pictures(discovery: Discovery, truth: Tensor | None) -> list[Picture]:
-    """The kernel, and how well it predicts the pairs that were kept back."""
+def answer_pictures(discovery: Discovery, figure: Any) -> list[Picture]:
+    """The kernel, whose figure is given, and how well it predicts the pairs that were kept back."""
     with drawing.style():
         kernel = Picture(
             "The kernel",
             (WITH_BAND if discovery.has_band else WITHOUT_BAND)
             + ("" if discovery.kernel.x.size == 1 else " Shown are a few of its rows K(x, ·)."),
-            drawing.inline_svg(_kernel(discovery, truth), "kernel"),
+            drawing.inline_svg(figure, "kernel"),
         )
         pictures = [kernel, *_phases(discovery), *_hidden(discovery)]
         if discovery.check is None:

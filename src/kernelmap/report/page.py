@@ -2,13 +2,14 @@
 
 from math import isnan
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from torch import Tensor
 
 from kernelmap.core.files import atomic_path
 from kernelmap.discovery import Discovery
-from kernelmap.report.figures import answer_pictures
+from kernelmap.report.figures import answer_pictures, kernel_figure
 from kernelmap.report.identifiability import identifiability_pictures
 
 NAMES = {
@@ -20,14 +21,16 @@ NAMES = {
 }
 
 
-def write_report(discovery: Discovery, path: Path | str, truth: Tensor | None = None) -> None:
-    page = render(discovery, truth=truth)
+def write_report(
+    discovery: Discovery, path: Path | str, truth: Tensor | None = None, figure: Any | None = None
+) -> None:
+    page = render(discovery, truth, figure)
     with atomic_path(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
 
 
-def render(discovery: Discovery, truth: Tensor | None = None) -> str:
-    """The page, self-contained; the true kernel is drawn too where it is known."""
+def render(discovery: Discovery, truth: Tensor | None = None, figure: Any | None = None) -> str:
+    """The page, self-contained; the true kernel is drawn too where it is known. `figure`: of the kernel, if drawn."""
     environment = Environment(
         loader=PackageLoader("kernelmap.report", ""),
         autoescape=True,
@@ -39,7 +42,7 @@ def render(discovery: Discovery, truth: Tensor | None = None) -> str:
         headline=_headline(discovery),
         key_numbers=_key_numbers(discovery),
         diagnostics=discovery.diagnostics,
-        answer=answer_pictures(discovery, truth),
+        answer=answer_pictures(discovery, figure or kernel_figure(discovery, truth)),
         identifiability=identifiability_pictures(discovery),
         numbers=_numbers(discovery),
         origin=_origin(discovery),

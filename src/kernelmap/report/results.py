@@ -9,7 +9,7 @@ from kernelmap.discovery import Discovery, discover
 from kernelmap.discovery.radius import select_radius
 from kernelmap.io import find_model, load_model, read_measurements
 from kernelmap.posterior import Kernel1dMap
-from kernelmap.report.figures import plot
+from kernelmap.report.figures import kernel_figure, save_figure
 from kernelmap.report.page import write_report
 
 DISCOVERY = "discovery.h5"
@@ -36,8 +36,9 @@ def write_results(discovery: Discovery, out: Path, json: Path | None = None) -> 
     Whoever calls it holds the lock of `out`.
     """
     with together(out) as staging:
-        write_report(discovery, staging / "report.html")
-        plot(discovery, staging / "kernel.png")
+        figure = kernel_figure(discovery)
+        write_report(discovery, staging / "report.html", figure=figure)
+        save_figure(figure, staging / "kernel.png")
         one_coordinate = discovery.kernel.x.is_point and discovery.kernel.y.dim == 1
         std = discovery.std if discovery.has_band else None
         discovery.kernel.export(staging / ("kernel.csv" if one_coordinate else "kernel.npz"), std)

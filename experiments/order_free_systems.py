@@ -1,0 +1,58 @@
+"""Systems for the order-free NAO: porous media on any mesh, and specimens under loads of their own."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kernelmap.core.grids import Grid, from_points, rectangle
+from kernelmap.core.systems import SystemSet
+from kernelmap.problems.darcy import green_kernel, microstructures, pressures, sources
+from kernelmap.problems.mechanics import ForceField, mnist
+from kernelmap.problems.mechanics.forces import evaluate
+from kernelmap.problems.mechanics.specimen import respond
+
+FIRST_TEST, TESTS = 90, 10
+
+
+def interior(n: int) -> Tensor:
+    inside = torch.zeros(n, n, dtype=torch.bool)
+    inside[1:-1, 1:-1] = True
+    return inside.flatten()
+
+
+def on_nodes(n: int, nodes: np.ndarray, pairs: range) -> SystemSet:
+    """Test systems with sources of their own, solved on n x n nodes and measured at some of them."""
+    axis = from_points(np.linspace(0, 1, n)[nodes])
+    product = torch.cartesian_prod(axis.points[:, 0], axis.points[:, 0])
+    uneven = Grid(product, torch.outer(axis.weights, axis.weights).flatten())
+    grid = rectangle(n) if len(nodes) == n else uneven
+    b = microstructures(n, range(FIRST_TEST, FIRST_TEST + TESTS))
+    g = np.stack([sources(n, pairs, system=FIRST_TEST + i) for i in range(TESTS)])
+    p = np.stack([pressures(*pair) for pair in zip(b, g, strict=True)])
+    u, f = (torch.from_numpy(v[..., nodes, :][..., nodes].reshape(TESTS, len(pairs), -1)) for v in (g, p))
+    flat = (nodes[:, None] * n + nodes).ravel()
+    kernels = torch.from_numpy(np.stack([green_kernel(each)[np.ix_(flat, flat)] for each in b])) if n == 21 else None
+    return SystemSet(tuple(f"test-{i}" for i in range(TESTS)), u, f, grid, grid, kernels)
+
+
+def with_own_loads(count: int, path: Path) -> SystemSet:
+    """The first training specimens, each under 120 loads that no other has; kept at `path`."""
+    if path.exists():
+        return SystemSet.load(path)
+    chosen = np.flatnonzero(~mnist().for_testing("id"))[:count]
+    forces, displacements = [], []
+    for index in chosen:
+        coefficients = ForceField(seed=1000 + int(index)).draw(120, 0)
+        u, converged = respond(mnist().images[index], "q2-28", coefficients)
+        assert converged.all()
+        forces.append(evaluate(coefficients, np.linspace(0, 1, 29)).transpose(1, 0, 2).reshape(120, -1))
+        displacements.append(u.reshape(120, -1))
+    grid = rectangle(29).with_components(2)
+    f, u = (torch.from_numpy(np.stack(values)).float() for values in (displacements, forces))
+    systems = SystemSet(
+        tuple(f"own-{i}" for i in chosen), u, f, grid, grid, about={"problem": "mechanics", "own": True}
+    )
+    systems.save(path)
+    return systems
