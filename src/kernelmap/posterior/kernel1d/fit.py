@@ -117,7 +117,7 @@ def fit(U: Float[Tensor, "N d"], f: Float[Tensor, " d"], y: Grid, prior: Prior) 
         if pilot is not pairs:
             pilot, responses = pairs, pairs.responses(features, {features.components[i].block for i in survivors})
         mixture = weigh(features, responses, pairs.f, survivors, errors, prior, prior.least_noise)
-    return Fit(mixture, units, y, second_moment(mixture))
+    return Fit(mixture.with_used_features(), units, y, second_moment(mixture))
 
 
 def averaged(U: Float[Tensor, "N d"], f: Float[Tensor, " d"]) -> tuple[Tensor, Tensor, Tensor]:

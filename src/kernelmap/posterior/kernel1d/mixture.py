@@ -45,6 +45,12 @@ class Mixture(NamedTuple):
         """Numbers of the blocks of features that the cells use."""
         return {cell.block for cell in self.cells}
 
+    def with_used_features(self) -> "Mixture":
+        """The same with the blocks of features that its cells use, and no others."""
+        used = sorted(self.blocks)
+        cells = [cell._replace(block=used.index(cell.block)) for cell in self.cells]
+        return self._replace(features=Features([self.features.blocks[block] for block in used], []), cells=cells)
+
     def moments(self, blocks: Blocks) -> tuple[Tensor, Tensor, Tensor]:
         """Weights (C,), means and variances (C, n) of linear functionals of K, given by those of the features."""
         parts = [cell.given.moments(blocks[cell.block]) for cell in self.cells]

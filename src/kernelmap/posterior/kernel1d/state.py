@@ -22,10 +22,9 @@ def state_of(fit: Fit) -> dict[str, Tensor]:
         "component_weights": mixture.component_weights,
         "log_evidence": numbers(mixture.log_evidence),
     }
-    used = sorted(mixture.blocks)
-    state |= {f"block{number}": mixture.features.blocks[block] for number, block in enumerate(used)}
+    state |= {f"block{number}": block for number, block in enumerate(mixture.features.blocks)}
     for i, (block, shape, given) in enumerate(mixture.cells):
-        errors = numbers([used.index(block), float(shape.n.mean()), shape.nugget, shape.least, shape.spread])
+        errors = numbers([block, float(shape.n.mean()), shape.nugget, shape.least, shape.spread])
         state |= prefixed(f"cell{i}", {"errors": errors} | prefixed("given", given._asdict()))
     return state
 
