@@ -67,6 +67,17 @@ def own_use() -> str:
 NEW = ("median", "above 50", "coverage", "silent", "false alarms")
 
 
+def calibration() -> str:
+    """Share of truths in central intervals."""
+    names = {"calibration": "the world, any d", "prior-30": "the prior, d = 30", "prior-302": "the prior, d = 302"}
+    rows = []
+    for name, label in names.items():
+        if (path := RESULTS / "kernel1d" / f"{name}.json").exists():
+            found = read(path)
+            rows.append([label, f"{found['systems']}", *(f"{value:.1%}" for value in found["coverage"].values())])
+    return markdown(["drawn from", "systems", "50 %", "80 %", "95 %"], rows)
+
+
 def recipes() -> str:
     rows = []
     for path in sorted((RESULTS / "recipes").glob("*.json"), key=lambda path: read(path)["seconds"]):

@@ -22,6 +22,7 @@ TABLES = {
     "test": ("docs/radial.md", lambda: radial.test_systems("test")),
     "noise": ("docs/radial.md", lambda: radial.test_systems("noise")),
     "own-use": ("docs/kernel1d.md", radial.own_use),
+    "calibration": ("docs/kernel1d.md", radial.calibration),
     "darcy": ("docs/darcy.md", lambda: plane.darcy("test")),
     "darcy-noise": ("docs/darcy.md", lambda: plane.darcy("noise")),
     "darcy-mesh": ("docs/darcy.md", lambda: plane.darcy("mesh")),
