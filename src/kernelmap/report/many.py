@@ -12,6 +12,7 @@ from typing import Any
 
 from kernelmap.core.errors import InputError
 from kernelmap.core.files import atomic_path, existing_file, locked
+from kernelmap.core.files.processes import ending_with_us
 from kernelmap.core.files.together import is_whole
 from kernelmap.core.progress import progress
 from kernelmap.core.provenance import provenance
@@ -51,7 +52,7 @@ def _all(files: Sequence[Path], model: str, out: Path, jobs: int, device: str | 
     from joblib import Parallel, delayed
 
     tasks = (delayed(_row)(file, model, out / file.stem, device) for file in files)
-    yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks)  # pyright: ignore
+    yield from Parallel(n_jobs=jobs, return_as="generator_unordered", **ending_with_us())(tasks)  # pyright: ignore
 
 
 def _row(file: Path, model: str, out: Path, device: str | None) -> tuple[Path, Row]:

@@ -71,6 +71,14 @@ def end_with_parent(parent: int) -> None:
     threading.Thread(target=watch, daemon=True, name="end-with-parent").start()
 
 
+def ending_with_us() -> dict[str, Any]:
+    """For `joblib.Parallel`: workers of this machine end with this process; those of a cluster live on their own."""
+    from joblib.parallel import get_active_backend
+
+    local = type(get_active_backend()[0]).__name__ == "LokyBackend"
+    return {"initializer": end_with_parent, "initargs": (os.getpid(),)} if local else {}
+
+
 def end_with_named_parent() -> None:
     """The same in a command that another command started."""
     parent = os.environ.pop(PARENT, "")

@@ -5,7 +5,6 @@ Solved specimens are kept as parts beside the file until all are there: a run th
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ from jaxtyping import Bool, Float
 from kernelmap.core.errors import InputError
 from kernelmap.core.files import atomic_path, is_file, locked, open_hdf5, parse_json, read_json, read_text, write_json
 from kernelmap.core.files.limits import check_count
-from kernelmap.core.files.processes import end_with_parent
+from kernelmap.core.files.processes import ending_with_us
 from kernelmap.core.progress import progress
 from kernelmap.core.provenance import provenance
 from kernelmap.problems.mechanics.forces import evaluate
@@ -75,15 +74,7 @@ def _solve_all(plan: Plan, indices: list[int], jobs: int) -> Iterator[Part]:
 
     coefficients, solved = plan.coefficients(), plan.solved()
     tasks = (delayed(_solve)(i, plan.specimens.images[i], plan.elements, coefficients[solved[i]]) for i in indices)
-    yield from Parallel(n_jobs=jobs, return_as="generator_unordered", **_ending_with_us())(tasks)  # pyright: ignore
-
-
-def _ending_with_us() -> dict[str, Any]:
-    """Worker processes of this machine end with this one; those of a cluster have a life of their own."""
-    from joblib.parallel import get_active_backend
-
-    local = type(get_active_backend()[0]).__name__ == "LokyBackend"
-    return {"initializer": end_with_parent, "initargs": (os.getpid(),)} if local else {}
+    yield from Parallel(n_jobs=jobs, return_as="generator_unordered", **ending_with_us())(tasks)  # pyright: ignore
 
 
 def _solve(index: int, image: np.ndarray, elements: str, coefficients: np.ndarray) -> Part:
