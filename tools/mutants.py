@@ -44,6 +44,12 @@ MUTANTS = {
     "the inverse never selected": Mutant(
         "posterior/stencil/map.py", "return solution if", "return self if", "test_darcy_discovery.py"
     ),
+    "what no pair sees has no variance": Mutant(
+        "posterior/kernel1d/evidence.py",
+        " + (self.kappa * self.gamma)[:, None] * unseen",
+        "",
+        "test_kernel1d.py::test_conditioning_is_that_of_a_dense_gaussian",
+    ),
     "no second order": Mutant(
         "posterior/elastic/second_order.py",
         "return -G @ quadratic",
@@ -66,7 +72,7 @@ MUTANTS = {
         "core/posterior.py", " - std.log()", "", "test_report.py test_contract.py test_names_that_stay.py"
     ),
     "the check sees the pairs it keeps back": Mutant(
-        "discovery/check.py", "context.select(order[count:])", "context", "test_discovery.py"
+        "discovery/check.py", "context.select((~kept).nonzero()[:, 0])", "context", "test_discovery.py"
     ),
     "half as many pairs kept back": Mutant("discovery/check.py", "HELDOUT = 0.2", "HELDOUT = 0.1", "test_discovery.py"),
     "the order of pairs forgotten in places": Mutant(
