@@ -50,6 +50,30 @@ MUTANTS = {
         "",
         "test_kernel1d.py::test_conditioning_is_that_of_a_dense_gaussian",
     ),
+    "noise below its least level": Mutant(
+        "posterior/kernel1d/evidence.py",
+        ".clamp(min=math.log(shape.least_kappa(floor)))",
+        "",
+        "test_kernel1d.py::test_floor_bounds_the_noise",
+    ),
+    "jumps of tokens make no error": Mutant(
+        "posterior/kernel1d/errors.py",
+        "UNIFORM_VARIANCE = 1 / 12",
+        "UNIFORM_VARIANCE = 0.0",
+        "test_kernel1d.py::test_jumps_have_the_variance_of_a_random_place",
+    ),
+    "repeated pairs count as different ones": Mutant(
+        "posterior/kernel1d/fit.py",
+        "if len(repeats) == len(f):",
+        "if True:",
+        "test_kernel1d.py::test_repeated_pairs_are_averaged",
+    ),
+    "a mixture as wide as its parts": Mutant(
+        "posterior/kernel1d/mixture.py",
+        "weights @ (variances + (means - mean).square())",
+        "weights @ variances",
+        "test_kernel1d.py::test_samples_have_the_posterior_moments",
+    ),
     "no second order": Mutant(
         "posterior/elastic/second_order.py",
         "return -G @ quadratic",
