@@ -44,6 +44,36 @@ MUTANTS = {
     "the inverse never selected": Mutant(
         "posterior/stencil/map.py", "return solution if", "return self if", "test_darcy_discovery.py"
     ),
+    "what no pair sees has no variance": Mutant(
+        "posterior/kernel1d/evidence.py",
+        " + (self.kappa * self.gamma)[:, None] * unseen",
+        "",
+        "test_kernel1d.py::test_conditioning_is_that_of_a_dense_gaussian",
+    ),
+    "noise below its least level": Mutant(
+        "posterior/kernel1d/evidence.py",
+        ".clamp(min=math.log(shape.least_kappa(floor)))",
+        "",
+        "test_kernel1d.py::test_floor_bounds_the_noise",
+    ),
+    "jumps of tokens make no error": Mutant(
+        "posterior/kernel1d/errors.py",
+        "UNIFORM_VARIANCE = 1 / 12",
+        "UNIFORM_VARIANCE = 0.0",
+        "test_kernel1d.py::test_jumps_have_the_variance_of_a_random_place",
+    ),
+    "repeated pairs count as different ones": Mutant(
+        "posterior/kernel1d/fit.py",
+        "if len(repeats) == len(f):",
+        "if True:",
+        "test_kernel1d.py::test_repeated_pairs_are_averaged",
+    ),
+    "a mixture as wide as its parts": Mutant(
+        "posterior/kernel1d/mixture.py",
+        "weights @ (variances + (means - mean).square())",
+        "weights @ variances",
+        "test_kernel1d.py::test_samples_have_the_posterior_moments",
+    ),
     "no second order": Mutant(
         "posterior/elastic/second_order.py",
         "return -G @ quadratic",
@@ -66,7 +96,7 @@ MUTANTS = {
         "core/posterior.py", " - std.log()", "", "test_report.py test_contract.py test_names_that_stay.py"
     ),
     "the check sees the pairs it keeps back": Mutant(
-        "discovery/check.py", "context.select(order[count:])", "context", "test_discovery.py"
+        "discovery/check.py", "context.select((~kept).nonzero()[:, 0])", "context", "test_discovery.py"
     ),
     "half as many pairs kept back": Mutant("discovery/check.py", "HELDOUT = 0.2", "HELDOUT = 0.1", "test_discovery.py"),
     "the order of pairs forgotten in places": Mutant(
