@@ -93,7 +93,7 @@ def _of_system(
     systems: SystemSet,
     heldout: SystemSet | None,
     index: int,
-    draws: Sequence[Int[Tensor, "n d"]],
+    draws: Sequence[Int[Tensor, "_ d"]],
     focus: Focus | None,
 ) -> dict[str, float | None]:
     """Errors of one system; only the kernels of one part of its draws are in memory at a time."""

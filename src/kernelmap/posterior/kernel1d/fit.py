@@ -121,14 +121,17 @@ def fit(U: Float[Tensor, "N d"], f: Float[Tensor, " d"], y: Grid, prior: Prior) 
 
 
 def averaged(U: Float[Tensor, "N d"], f: Float[Tensor, " d"]) -> tuple[Tensor, Tensor, Tensor]:
-    """Pairs with different inputs, the means of their responses, and how many there were of each."""
+    """Pairs with different inputs, the means of their responses, and how many there were of each.
+
+    In the order of the responses: rounding, and which pairs the pilot fit takes, do not depend on the order given.
+    """
     group = distinct_inputs(U)
     repeats = torch.bincount(group).to(f)
-    if len(repeats) == len(f):
-        return U, f, repeats
     numbers = torch.arange(len(f), device=f.device)
     first = torch.full_like(repeats, len(f), dtype=torch.long).scatter_reduce(0, group, numbers, "amin")
-    return U[:, first], torch.zeros_like(repeats).index_add(0, group, f) / repeats, repeats
+    f = torch.zeros_like(repeats).index_add(0, group, f) / repeats
+    order = f.argsort()
+    return U[:, first[order]], f[order], repeats[order]
 
 
 def weighted_sums(
