@@ -1,7 +1,7 @@
 """Many files at once: killed and started again, one of them bad, nothing made twice."""
 
+import contextlib
 import csv
-import os
 import subprocess
 import sys
 import time
@@ -15,7 +15,7 @@ from contract import build
 from kernelmap.io import read_measurements, save_model
 from kernelmap.report import discover_files
 
-FILES, BAD = 20, 7
+FILES, BAD = 10, 7
 
 
 @pytest.fixture(scope="module")
@@ -55,18 +55,28 @@ def start(paths: list[Path], model: str, out: Path) -> subprocess.Popen:
     )
 
 
+def running(group: int) -> list[str]:
+    """Processes of a group that have not ended; those that nobody has waited for yet have."""
+    fields = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields.append(path.read_text(errors="replace").rpartition(")")[2].split())
+    return [state for state, _, own, *_ in fields if own == str(group) and state != "Z"]
+
+
 def test_killed_and_started_again(model, tmp_path):
     paths, out = write_files(tmp_path), tmp_path / "out"
     first = start(paths, model, out)
     deadline = time.monotonic() + 300
-    while len(finished(out)) < 4 and first.poll() is None and time.monotonic() < deadline:
+    while len(finished(out)) < 3 and first.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)
     first.kill()
     first.communicate(timeout=100)  # its workers hold the pipes too, and end with it
-    with pytest.raises(ProcessLookupError):
-        os.killpg(first.pid, 0)
+    while running(first.pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not running(first.pid)
     before = finished(out)
-    assert 4 <= len(before) < FILES - 1
+    assert 3 <= len(before) < FILES - 1
     second = start(paths, model, out)
     printed, complaints = second.communicate(timeout=600)
     assert second.returncode == 2
