@@ -64,8 +64,8 @@ MUTANTS = {
     ),
     "repeated pairs count as different ones": Mutant(
         "posterior/kernel1d/fit.py",
-        "if len(repeats) == len(f):",
-        "if True:",
+        "group = distinct_inputs(U)",
+        "group = torch.arange(U.shape[1])",
         "test_kernel1d.py::test_repeated_pairs_are_averaged",
     ),
     "a mixture as wide as its parts": Mutant(
