@@ -1,5 +1,7 @@
 """What larger loads add to the responses of a medium: the forces, their coefficients, and predictions with them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -113,6 +115,15 @@ def test_bands_grow_for_loads_larger_than_those_seen():
         mean, std = posterior.predict(other.U)
         inside = (mean - other.F).abs() <= 1.96 * std
         assert inside[other.F != 0].double().mean() > 0.9
+
+
+def test_errors_grow_with_the_load_beside_the_coefficients():
+    """Ten times the loads seen: more than ten times the error, with coefficients that are known exactly."""
+    context = solved(20, 0, 0.15)
+    posterior = MaterialPosteriorMap(ContextShape.of(context), NoOptions()).double().posterior(context)
+    known = replace(posterior, second_covariance=torch.zeros_like(posterior.second_covariance))
+    seen, larger = (known.predict(factor * context.U).std for factor in (1, 10))
+    assert float((larger / seen)[seen > 0].max()) > 20
 
 
 def test_coefficients_that_small_noisy_loads_leave_open_widen_the_band():
