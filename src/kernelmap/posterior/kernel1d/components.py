@@ -2,7 +2,7 @@
 
     K(t) = e(t) Σ_k cos(π k w(t)) ω_k z_k ,   z ~ N(0, 1)
     w(t) = m + (1 - 2m) log(1 + t/q) / log(1 + 1/q)  (m + (1 - 2m) t for q = 0)                warp
-    e(t) = (t + h)^-p exp(-r t)  up to t = end, 0 beyond                                       envelope
+    e(t) = (t + h)^-p exp(-r t)                                                                envelope
     ω_k² = (1 + ((k - k0) / κ)²)^-ν + φ²                                                       spectrum, floor φ
 
 The margin m leaves the kernel's slope at its ends free, which cosines on the whole period hold at zero.
@@ -24,12 +24,11 @@ MARGIN = 0.15
 
 @dataclass(frozen=True)
 class Block:
-    """A warp q and an envelope: power p, rate r, end."""
+    """A warp q and an envelope: power p, rate r."""
 
     warp: float = 0.0
     power: float = 0.0
     rate: float = 0.0
-    end: float = 1.0
 
     def features(self, t: Float[Tensor, " N"], h: float, count: int) -> Float[Tensor, "N R"]:
         """e(t) cos(π k w(t)) for k < count; of t in [-1, 1], both sides of zero, with w(|t|) mirrored at zero."""
@@ -37,7 +36,7 @@ class Block:
         w = torch.log1p(size / self.warp) / math.log1p(1 / self.warp) if self.warp > 0 else size
         if (t < 0).any():
             w = (1 + t.sign() * w) / 2
-        e = (size + h) ** -self.power * torch.exp(-self.rate * size) * (size <= self.end + 1e-9)
+        e = (size + h) ** -self.power * torch.exp(-self.rate * size)
         return cosines(MARGIN + (1 - 2 * MARGIN) * w, count) * e[:, None]
 
 
@@ -78,7 +77,7 @@ class Group:
     """A component for every block of so many cosines with every spectrum.
 
     background: size, relative to the main part, of a smooth part on the whole range; none if 0.
-    alike: whether its blocks, such as peaks at all places, have the same odds.
+    alike: whether its blocks, such as peaks at all places, share their odds.
     """
 
     blocks: tuple[Block | Peak, ...]
@@ -88,18 +87,24 @@ class Group:
     alike: bool = False
 
     @property
-    def size(self) -> int:
-        return len(self.blocks) * len(self.spectra)
+    def odds(self) -> int:
+        """How many odds its components have."""
+        return len(self.spectra) * (1 if self.alike else len(self.blocks))
 
 
 BACKGROUND, BACKGROUND_COSINES = Spectrum(0, 6, 2), 24
 
 
 class Component(NamedTuple):
-    """K = Φ (ω z) with z ~ N(0, 1), Φ the features of one block."""
+    """K = Φ (ω z) with z ~ N(0, 1), Φ the features of one block.
+
+    odds: which of the prior's odds it has; log_part: log of the part of them that is its own.
+    """
 
     block: int
     omega: Float[Tensor, " R"]
+    odds: int
+    log_part: float = 0.0
 
 
 class Features(NamedTuple):
@@ -110,12 +115,20 @@ class Features(NamedTuple):
 
     @classmethod
     def of(cls, groups: tuple[Group, ...], t: Float[Tensor, " N"], h: float) -> "Features":
-        blocks, components = [], []
+        blocks, components, first = [], [], 0
         for group in groups:
             behind = group.background * BACKGROUND.weights(BACKGROUND_COSINES if group.background else 0, t.device)
             omegas = [torch.cat([spectrum.weights(group.cosines, t.device), behind]) for spectrum in group.spectra]
-            for block in group.blocks:
-                components += [Component(len(blocks), omega) for omega in omegas]
-                own = block.features(t, h, group.cosines)
-                blocks.append(torch.cat([own, Block().features(t, h, len(behind))], dim=1))
+            log_part = -math.log(len(group.blocks)) if group.alike else 0.0
+            for number, block in enumerate(group.blocks):
+                own = first + (0 if group.alike else number * len(omegas))
+                components += [Component(len(blocks), omega, own + i, log_part) for i, omega in enumerate(omegas)]
+                features = block.features(t, h, group.cosines)
+                blocks.append(torch.cat([features, Block().features(t, h, len(behind))], dim=1))
+            first += group.odds
         return cls(blocks, components)
+
+    def extended(self, blocks: list[Tensor], components: list[Component]) -> "Features":
+        """With more of them, whose numbers of blocks begin at 0."""
+        own = [component._replace(block=component.block + len(self.blocks)) for component in components]
+        return Features([*self.blocks, *blocks], [*self.components, *own])

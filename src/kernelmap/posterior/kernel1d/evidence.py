@@ -28,27 +28,29 @@ SMALLEST_EIGENVALUE = 1e-14
 
 
 class Whitened(NamedTuple):
-    """The pairs as one block of features sees them, in units of the errors' standard deviations √n.
+    """The pairs as blocks of features see them, in units of the errors' standard deviations √n.
 
     B has as few rows as there are directions seen; `outside` is the power of n^-1/2 f in no such direction.
     """
 
-    B: Float[Tensor, "r R"]
-    g: Float[Tensor, " r"]
-    outside: Float[Tensor, ""]
+    B: Float[Tensor, "*b r R"]
+    g: Float[Tensor, "*b r"]
+    outside: Float[Tensor, "*b"]
     shape: ErrorShape
 
     @classmethod
-    def of(cls, A: Float[Tensor, "d R"], f: Float[Tensor, " d"], shape: ErrorShape) -> "Whitened":
+    def of(cls, A: Float[Tensor, "*b d R"], f: Float[Tensor, " d"], shape: ErrorShape) -> "Whitened":
         s = shape.n.rsqrt()
         A, f = s[:, None] * A, s * f
-        few_features = A.shape[1] < A.shape[0]
+        few_features = A.shape[-1] < A.shape[-2]
         squares, basis = torch.linalg.eigh(A.mT @ A if few_features else A @ A.mT)
-        seen = squares > SMALLEST_EIGENVALUE * squares[-1]
-        basis, sizes = basis[:, seen], squares[seen].sqrt()
-        B = sizes[:, None] * basis.mT if few_features else basis.mT @ A
-        g = basis.mT @ (A.mT @ f) / sizes if few_features else basis.mT @ f
-        return cls(B, g, (f.square().sum() - g.square().sum()).clamp(min=0), shape)
+        seen = squares > SMALLEST_EIGENVALUE * squares[..., -1:]
+        r = int(seen.sum(dim=-1).max())
+        sizes = squares[..., -r:].clamp(min=torch.finfo(f.dtype).tiny).sqrt()
+        basis = torch.where(seen[..., None, -r:], basis[..., -r:], 0.0)
+        B = sizes[..., None] * basis.mT if few_features else basis.mT @ A
+        g = (basis.mT @ (A.mT @ f)[..., None])[..., 0] / sizes if few_features else basis.mT @ f
+        return cls(B, g, (f.square().sum() - g.square().sum(dim=-1)).clamp(min=0), shape)
 
 
 class Conditioned(NamedTuple):
@@ -81,14 +83,14 @@ class Conditioned(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """Of all components of a block: eigendirections; log of evidence times prior, and E[κ | γ, f], over γ."""
+    """Of S components of each block: eigendirections; log of evidence times prior, and E[κ | γ, f], over γ."""
 
-    omegas: Float[Tensor, "S R"]
-    eigenvalues: Float[Tensor, "S r"]
-    W: Float[Tensor, "S r r"]
-    c: Float[Tensor, "S r"]
-    log_weight: Float[Tensor, "S G"]
-    kappa: Float[Tensor, "S G"]
+    omegas: Float[Tensor, "*b S R"]
+    eigenvalues: Float[Tensor, "*b S r"]
+    W: Float[Tensor, "*b S r r"]
+    c: Float[Tensor, "*b S r"]
+    log_weight: Float[Tensor, "*b S G"]
+    kappa: Float[Tensor, "*b S G"]
 
     def conditioned(self, pairs: Whitened, number: int, chosen: Int[Tensor, " C"], weights: Tensor) -> Conditioned:
         """Component `number` at the chosen γ."""
@@ -101,19 +103,20 @@ class Evidence(NamedTuple):
         return Conditioned(omega, to_weights, eigenvalues, c, gamma, kappa, weights)
 
 
-def evidence(pairs: Whitened, omegas: Float[Tensor, "S R"], amplitude: Density, floor: float) -> Evidence:
-    """All amplitudes and error scales of the components of a block, under the priors of log α and of the errors.
+def evidence(pairs: Whitened, omegas: Float[Tensor, "*b S R"], amplitude: Density, floor: float) -> Evidence:
+    """All amplitudes and error scales of the components of blocks, under the priors of log α and of the errors.
 
     floor: least variance of the white part of the errors.
     """
     d, shape = len(pairs.shape.n), pairs.shape
-    scaled = pairs.B * omegas[:, None]
+    scaled = pairs.B.unsqueeze(-3) * omegas.unsqueeze(-2)
     eigenvalues, W = torch.linalg.eigh(scaled @ scaled.mT)
-    eigenvalues, c = eigenvalues.clamp(min=0), pairs.g @ W
+    eigenvalues, c = eigenvalues.clamp(min=0), (pairs.g[..., None, None, :] @ W)[..., 0, :]
     log_gamma, steps, width = LOG_GAMMA.to(c), STEPS.to(c), math.sqrt(2 / d)
-    signal = log_gamma.exp()[:, None] * eigenvalues[:, None]
-    misfit = pairs.outside + (c.square()[:, None] / (1 + signal)).sum(dim=-1)
-    misfit = misfit.clamp(min=SMALLEST_EIGENVALUE * float(pairs.g.square().sum() + pairs.outside))[..., None]
+    signal = log_gamma.exp()[:, None] * eigenvalues.unsqueeze(-2)
+    power, outside = pairs.g.square().sum(dim=-1) + pairs.outside, pairs.outside[..., None, None]
+    misfit = outside + (c.square().unsqueeze(-2) / (1 + signal)).sum(dim=-1)
+    misfit = torch.maximum(misfit, SMALLEST_EIGENVALUE * power[..., None, None])[..., None]
     log_kappa = ((misfit / d).log() + width * steps).clamp(min=math.log(shape.least_kappa(floor)))
     log_likelihood = -0.5 * (
         d * (log_kappa + math.log(2 * math.pi))

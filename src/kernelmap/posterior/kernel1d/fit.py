@@ -14,9 +14,11 @@ from torch import Tensor
 
 from kernelmap.core.context import distinct_inputs
 from kernelmap.core.grids import Grid
-from kernelmap.posterior.kernel1d.components import Features
+from kernelmap.posterior.kernel1d.components import Component, Features
 from kernelmap.posterior.kernel1d.errors import alternating_weights, jump_variance, white_noise, with_quadrature
-from kernelmap.posterior.kernel1d.mixture import Mixture, pool, weigh
+from kernelmap.posterior.kernel1d.evidence import Whitened, evidence
+from kernelmap.posterior.kernel1d.mixture import Blocks, Mixture, pool, weigh
+from kernelmap.posterior.kernel1d.pieces import Responses, likeliest_edges, with_edges
 from kernelmap.posterior.kernel1d.prior import Prior
 from kernelmap.posterior.kernel1d.units import Units, trimmed_mean
 
@@ -92,20 +94,11 @@ def fit(U: Float[Tensor, "N d"], f: Float[Tensor, " d"], y: Grid, prior: Prior) 
     units = Units.of(U, f, y)
     y = units.scaled(y)
     pairs = Pairs(*averaged(U, f / units.f), y, units.u)
-    pilot, t = pairs.some(PILOT_PAIRS), y.points[:, 0]
-    features = prior.features(t, 0.5 * float(t[1] - t[0]))
-    responses = pilot.responses(features, range(len(features.blocks)))
-    features = expecting_unit_responses(features, responses)
-    possible = prior.log_odds.isfinite().nonzero()[:, 0].tolist()
-    mixture = weigh(
-        features,
-        responses,
-        pilot.f,
-        possible,
-        [white_noise(pilot.repeats, prior.noise)],
-        prior,
-        prior.pilot_noise,
-    )
+    pilot = pairs.some(PILOT_PAIRS)
+    features, responses = pilot_features(pilot, prior)
+    possible = [i for i, component in enumerate(features.components) if prior.log_odds[component.odds].isfinite()]
+    white = [white_noise(pilot.repeats, prior.noise)]
+    mixture = weigh(features, responses, pilot.f, possible, white, prior, prior.pilot_noise)
     for count in prior.survivors:
         b, noise = pairs.quadrature_variance(mixture), float(mixture.white_variance().min())
         if pilot is pairs and noise > max(SETTLED * prior.pilot_noise**2, float(b.mean()) / NEGLIGIBLE):
@@ -118,6 +111,31 @@ def fit(U: Float[Tensor, "N d"], f: Float[Tensor, " d"], y: Grid, prior: Prior) 
             pilot, responses = pairs, pairs.responses(features, {features.components[i].block for i in survivors})
         mixture = weigh(features, responses, pairs.f, survivors, errors, prior, prior.least_noise)
     return Fit(mixture.with_used_features(), units, y, second_moment(mixture))
+
+
+def pilot_features(pairs: Pairs, prior: Prior) -> tuple[Features, dict[int, Tensor]]:
+    """All components on the grid of the pairs, those with jumps at their likeliest edges, and their responses."""
+    t = pairs.y.points[:, 0]
+    h = 0.5 * float(t[1] - t[0])
+    features = prior.features(t, h)
+    responses = pairs.responses(features, range(len(features.blocks)))
+    features = features._replace(components=expecting_unit_responses(features.components, responses))
+    pieces = prior.pieces
+    sums = Responses.of(pieces, pairs.U, pairs.unit, pairs.y, h)
+    white = white_noise(pairs.repeats, prior.noise)
+
+    def score(blocks: Float[Tensor, "C d R"], omegas: Float[Tensor, "S R"]) -> Float[Tensor, "C S"]:
+        expected = trimmed_mean((blocks.square() @ omegas.square().mT).mT)
+        scaled = omegas / torch.where(expected > 0, expected, 1.0).sqrt()[..., None]
+        found = evidence(Whitened.of(blocks, pairs.f, white), scaled, prior.amplitude, prior.pilot_noise**2)
+        return found.log_weight.logsumexp(dim=-1)
+
+    log_odds = prior.log_odds[prior.first_edge :][: pieces.odds].reshape(pieces.most, -1)
+    edges = likeliest_edges(pieces, sums, log_odds, score)
+    components = pieces.components(edges, len(sums.places), prior.first_edge, t.device)
+    stepped = [sums.of_pieces(own) for own in edges]
+    responses |= {len(features.blocks) + i: own for i, own in enumerate(stepped)}
+    return with_edges(features, sums, edges, expecting_unit_responses(components, stepped)), responses
 
 
 def averaged(U: Float[Tensor, "N d"], f: Float[Tensor, " d"]) -> tuple[Tensor, Tensor, Tensor]:
@@ -141,15 +159,14 @@ def weighted_sums(
     return {block: U.mT @ (weights[:, None] * features.blocks[block]) for block in blocks}
 
 
-def expecting_unit_responses(features: Features, responses: dict[int, Tensor]) -> Features:
+def expecting_unit_responses(components: list[Component], responses: Blocks) -> list[Component]:
     """Components scaled so that, at α = 1, their responses to these inputs have the size of f."""
-    powers = {block: sums.square() for block, sums in responses.items()}
     scaled = []
-    for component in features.components:
-        expected = float(trimmed_mean(powers[component.block] @ component.omega.square()))
+    for component in components:
+        expected = float(trimmed_mean(responses[component.block].square() @ component.omega.square()))
         scale = math.sqrt(expected) if expected > 0 else 1.0
         scaled.append(component._replace(omega=component.omega / scale))
-    return features._replace(components=scaled)
+    return scaled
 
 
 def second_moment(mixture: Mixture) -> Float[Tensor, " N"]:

@@ -15,10 +15,10 @@ from torch import Tensor
 
 from kernelmap.core.context import Context
 from kernelmap.core.progress import progress
-from kernelmap.posterior.kernel1d.components import Block, Group
+from kernelmap.posterior.kernel1d.components import Block
 from kernelmap.posterior.kernel1d.errors import Density
 from kernelmap.posterior.kernel1d.fit import Fit, fit
-from kernelmap.posterior.kernel1d.mixture import pool
+from kernelmap.posterior.kernel1d.mixture import PRUNED, Mixture, pool
 from kernelmap.posterior.kernel1d.prior import Kernel1dOptions, Learned, Prior
 
 RIDGE = 1e-8
@@ -43,13 +43,22 @@ def learn(prior: Prior, contexts: list[Context], full: list[Context], options: K
     block = Block(options.learned_warp)
     fits = [fit(c.U, c.F[0], c.y, prior) for c in progress(full, "Kernels")]
     kernels = torch.stack([coefficients(found, block, prior.cosines) for found in fits], dim=1)
-    like = tuple(int(found.mixture.component_weights.argmax()) for found in fits)
+    like = tuple(likeliest_component(found.mixture, prior) for found in fits)
     count = len(set(like)) * len(options.remainders)
     own = torch.full((count,), math.log(LEARNED_MASS / count), dtype=torch.float64)
     return prior._replace(
         learned=Learned(block, kernels, like, tuple(options.remainders)),
         log_odds=torch.cat([prior.log_odds + math.log(1 - LEARNED_MASS), own]),
     )
+
+
+def likeliest_component(mixture: Mixture, prior: Prior) -> int:
+    """Number of the component, of those with odds of their own, that a kernel is most like."""
+    weights = prior.log_odds[: sum(group.odds for group in prior.groups if not group.alike)].softmax(dim=0) * PRUNED
+    for component, weight in zip(mixture.features.components, mixture.component_weights.tolist(), strict=True):
+        if component.odds < len(weights):
+            weights[component.odds] += weight
+    return int(weights.argmax())
 
 
 def coefficients(found: Fit, block: Block, count: int) -> Float[Tensor, " R"]:
@@ -70,24 +79,14 @@ def learn_odds(prior: Prior, contexts: Iterable[Context], rounds: int) -> Prior:
         amplitudes, noises = [], []
         for context in progress(systems, "Odds"):
             mixture = fit(context.U, context.F[0], context.y, prior).mixture
-            odds = odds + mixture.component_weights
+            own = torch.tensor([component.odds for component in mixture.features.components])
+            odds = odds.index_add(0, own, mixture.component_weights)
             amplitudes.append((mixture.log_alpha(), mixture.weights))
             noises.append((0.5 * mixture.white_variance().log(), mixture.weights))
         amplitude, noise = updated(start.amplitude, amplitudes), updated(start.noise, noises)
-        odds = tied(odds, start.groups)
         prior = prior._replace(log_odds=(odds / odds.sum()).log(), amplitude=amplitude, noise=noise)
     kept = torch.where(prior.log_odds > math.log(LEAST_ODDS), prior.log_odds, -math.inf)
     return prior._replace(log_odds=kept.log_softmax(dim=0))
-
-
-def tied(odds: Float[Tensor, " K"], groups: tuple[Group, ...]) -> Float[Tensor, " K"]:
-    """Of groups whose blocks are alike, the mean over them: systems tell little of each place."""
-    parts = odds.split([group.size for group in groups])
-    found = []
-    for group, part in zip(groups, parts, strict=True):
-        table = part.reshape(len(group.blocks), len(group.spectra))
-        found.append((table.mean(dim=0).expand_as(table) if group.alike else table).flatten())
-    return torch.cat(found)
 
 
 def updated(start: Density, found: list[tuple[Tensor, Tensor]]) -> Density:

@@ -1,5 +1,6 @@
 """What is known of one kernel after its pairs were seen: a mixture of Gaussians, weighed by evidence."""
 
+from collections.abc import Iterable
 from itertools import groupby
 from typing import NamedTuple
 
@@ -31,7 +32,7 @@ class Cell(NamedTuple):
 class Mixture(NamedTuple):
     """K ~ Σ over cells and ratios γ of weight N(mean, covariance), on a grid; all in the units of the engine.
 
-    component_weights: of all components of the prior.
+    component_weights: of all components of `features`.
     log_evidence: of the pairs, under the whole prior.
     """
 
@@ -46,10 +47,16 @@ class Mixture(NamedTuple):
         return {cell.block for cell in self.cells}
 
     def with_used_features(self) -> "Mixture":
-        """The same with the blocks of features that its cells use, and no others."""
-        used = sorted(self.blocks)
-        cells = [cell._replace(block=used.index(cell.block)) for cell in self.cells]
-        return self._replace(features=Features([self.features.blocks[block] for block in used], []), cells=cells)
+        """The same with the blocks of features that its cells use, and their components, and no others."""
+        number = {block: i for i, block in enumerate(sorted(self.blocks))}
+        kept = [i for i, component in enumerate(self.features.components) if component.block in number]
+        components = [self.features.components[i] for i in kept]
+        features = Features(
+            [self.features.blocks[block] for block in number],
+            [component._replace(block=number[component.block]) for component in components],
+        )
+        cells = [cell._replace(block=number[cell.block]) for cell in self.cells]
+        return self._replace(features=features, cells=cells, component_weights=self.component_weights[kept])
 
     def moments(self, blocks: Blocks) -> tuple[Tensor, Tensor, Tensor]:
         """Weights (C,), means and variances (C, n) of linear functionals of K, given by those of the features."""
@@ -85,25 +92,53 @@ def pool(
     return mean, weights @ (variances + (means - mean).square())
 
 
-def weigh(
+class Weighed(NamedTuple):
+    """Components of one block under one shape of errors: their numbers, and the evidence of each."""
+
+    block: int
+    components: list[int]
+    pairs: Whitened
+    evidence: Evidence
+
+
+def weighed(
     features: Features,
-    responses: dict[int, Tensor],
+    responses: Blocks,
     f: Float[Tensor, " d"],
-    components: list[int],
+    components: Iterable[int],
     shapes: list[ErrorShape],
     prior: Prior,
     least_noise: float,
-) -> Mixture:
-    """Condition components under every shape of errors, whose white part has at least the level `least_noise`."""
+) -> tuple[list[Weighed], Float[Tensor, "K G"]]:
+    """Evidence of components under every shape of errors, whose white part has at least the level `least_noise`.
+
+    Beside it the log of evidence times prior, of all components of all parts, for every γ.
+    """
     block_of = {index: features.components[index].block for index in components}
-    groups = [(block, list(own)) for block, own in groupby(sorted(components), key=block_of.__getitem__)]
-    found: list[tuple[int, list[int], Whitened, Evidence]] = []
+    groups = [(block, list(own)) for block, own in groupby(sorted(block_of), key=block_of.__getitem__)]
+    found = []
     for shape in shapes:
         for block, own in groups:
             pairs = Whitened.of(responses[block], f, shape)
             omegas = torch.stack([features.components[index].omega for index in own])
-            found.append((block, own, pairs, evidence(pairs, omegas, prior.amplitude, least_noise**2)))
-    log_weights = torch.cat([given.log_weight + prior.log_odds[own, None] for _, own, _, given in found])
+            found.append(Weighed(block, own, pairs, evidence(pairs, omegas, prior.amplitude, least_noise**2)))
+    chosen = [features.components[index] for part in found for index in part.components]
+    parts = f.new_tensor([component.log_part for component in chosen])
+    log_odds = prior.log_odds[[component.odds for component in chosen]] + parts
+    return found, torch.cat([part.evidence.log_weight for part in found]) + log_odds[:, None]
+
+
+def weigh(
+    features: Features,
+    responses: Blocks,
+    f: Float[Tensor, " d"],
+    components: Iterable[int],
+    shapes: list[ErrorShape],
+    prior: Prior,
+    least_noise: float,
+) -> Mixture:
+    """Condition components under every shape of errors, and weigh them by evidence times prior."""
+    found, log_weights = weighed(features, responses, f, components, shapes, prior, least_noise)
     weights = log_weights.flatten().softmax(dim=0).reshape(log_weights.shape)
     total = weights[weights > PRUNED].sum()
     cells, rows = [], iter(weights)
@@ -113,6 +148,6 @@ def weigh(
             chosen = (row > PRUNED).nonzero()[:, 0]
             if len(chosen):
                 cells.append(Cell(block, pairs.shape, given.conditioned(pairs, number, chosen, row[chosen] / total)))
-    numbers = torch.tensor([index for _, own, _, _ in found for index in own], device=f.device)
-    each = torch.zeros_like(prior.log_odds).index_add(0, numbers, weights.sum(dim=1))
+    numbers = torch.tensor([index for part in found for index in part.components], device=f.device)
+    each = f.new_zeros(len(features.components)).index_add(0, numbers, weights.sum(dim=1))
     return Mixture(features, cells, each, float(log_weights.logsumexp(dim=(0, 1))))

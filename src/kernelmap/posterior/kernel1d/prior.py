@@ -10,6 +10,7 @@ from torch import Tensor
 
 from kernelmap.posterior.kernel1d.components import Block, Component, Features, Group, Peak, Spectrum
 from kernelmap.posterior.kernel1d.errors import Density
+from kernelmap.posterior.kernel1d.pieces import Pieces
 
 LOG_ALPHA = (-12.0, 12.0, 49)
 LOG_ETA = (math.log(1e-7), math.log(10.0), 27)
@@ -32,8 +33,10 @@ class Kernel1dOptions:
         peak_widths: of peaks, one and a half widths apart from end to end.
         peak_cosines: in a peak.
         peak_spectra: widths of their spectra.
-        ends: of the kernels that vanish beyond a point.
-        background: size of what peaks and kernels with an end may have elsewhere.
+        background: size of what peaks, and kernels that end at an edge, may have elsewhere.
+        piece_cosines: in a piece between edges of a kernel with jumps.
+        piece_spectra: width and decay of their spectra.
+        edges: at most, of a kernel with jumps.
         ratios: of white noise to errors of jumps.
         spread: standard deviation of the log of the size of the errors of jumps.
         pilot_noise: least relative error in the pilot fit.
@@ -49,7 +52,7 @@ class Kernel1dOptions:
     cosines: int = 160
     warps: tuple[float, ...] = (0.0, 0.2, 0.03)
     rates: tuple[float, ...] = (0.0, 3.3, 12.0)
-    powers: tuple[float, ...] = (0.5,)
+    powers: tuple[float, ...] = (0.4, 0.75)
     spectra: tuple[tuple[float, float], ...] = (
         (3, 1.2),
         (3, 2),
@@ -62,18 +65,20 @@ class Kernel1dOptions:
         (80, 8),
     )
     floors: tuple[float, ...] = (1e-4, 3e-3)
-    bands: tuple[float, ...] = (6, 10, 16, 26, 42)
+    bands: tuple[float, ...] = (6, 10, 16, 26, 42, 68, 104)
     band_rates: tuple[float, ...] = (0.0, 3.3, 10.0)
     peak_widths: tuple[float, ...] = (0.1, 0.025)
     peak_cosines: int = 24
     peak_spectra: tuple[float, ...] = (3, 10)
-    ends: tuple[float, ...] = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
     background: float = 0.01
+    piece_cosines: int = 8
+    piece_spectra: tuple[tuple[float, float], ...] = ((1, 3), (3, 3))
+    edges: int = 4
     ratios: tuple[float, ...] = (1e-8, 1e-6, 1e-4, 1e-2, 1.0)
     spread: float = 1.0
     pilot_noise: float = 1e-3
     least_noise: float = 1e-6
-    survivors: tuple[int, ...] = (12, 8)
+    survivors: tuple[int, ...] = (20, 16)
     remainders: tuple[float, ...] = ()
     learned_warp: float = 0.03
     learned_from: int = 0
@@ -81,13 +86,12 @@ class Kernel1dOptions:
     rounds: int = 1
 
     def groups(self) -> tuple[Group, ...]:
-        """Generic components: smooth or rough, oscillating, peaked, and with an end."""
+        """Generic components: smooth or rough, oscillating, and peaked."""
         envelopes = [{"rate": rate} for rate in self.rates] + [{"power": power} for power in self.powers]
         spectra = [Spectrum(0, width, decay, floor) for width, decay in self.spectra for floor in self.floors]
         bands = [Spectrum(k, max(1.5, k / 6), 3, floor) for floor in self.floors for k in self.bands]
         counts = [math.ceil(1 / (1.5 * width)) for width in self.peak_widths]
         within = [Spectrum(0, width, 4, floor) for width in self.peak_spectra for floor in self.floors]
-        ending = [Spectrum(0, 3, 2, self.floors[-1]), Spectrum(0, 4, 6, self.floors[-1])]
         groups = (
             Group(tuple(Block(warp, **e) for warp in self.warps for e in envelopes), tuple(spectra), self.cosines),
             Group(tuple(Block(rate=rate) for rate in self.band_rates), tuple(bands), self.cosines),
@@ -101,9 +105,13 @@ class Kernel1dOptions:
                 )
                 for width, count in zip(self.peak_widths, counts, strict=True)
             ),
-            Group(tuple(Block(end=end) for end in self.ends), tuple(ending), self.cosines, self.background, alike=True),
         )
-        return tuple(group for group in groups if group.size)
+        return tuple(group for group in groups if group.blocks and group.spectra)
+
+    def pieces(self) -> Pieces:
+        """Kernels with jumps, which may end at the last of them."""
+        spectra = tuple(Spectrum(0, width, decay) for width, decay in self.piece_spectra)
+        return Pieces(self.piece_cosines, spectra, (1.0, self.background), self.edges)
 
 
 class Learned(NamedTuple):
@@ -119,28 +127,32 @@ class Learned(NamedTuple):
     like: tuple[int, ...]
     sizes: tuple[float, ...]
 
-    def extend(self, generic: Features, t: Float[Tensor, " N"], h: float) -> Features:
-        """The generic components, and these after them."""
+    def extend(self, generic: Features, first: int, t: Float[Tensor, " N"], h: float) -> Features:
+        """The generic components, and these after them, whose odds begin at number `first`."""
         found = self.block.features(t, h, len(self.kernels)) @ self.kernels
         families = [generic.components[index].block for index in self.like]
-        blocks, components = list(generic.blocks), list(generic.components)
+        blocks, components = [], []
         for index in sorted(set(self.like)):
-            family, omega = generic.components[index]
+            family, omega, *_ = generic.components[index]
             own = found[:, [system for system, other in enumerate(families) if other == family]]
             own, rest = (
                 part / part.square().sum(dim=1).mean().sqrt() for part in (own, generic.blocks[family] * omega)
             )
             for size in self.sizes:
                 weights = torch.cat([t.new_ones(own.shape[1]), t.new_full((rest.shape[1],), size)])
-                components.append(Component(len(blocks), weights))
+                components.append(Component(len(blocks), weights, first + len(components)))
             blocks.append(torch.cat([own, rest], dim=1))
-        return Features(blocks, components)
+        return generic.extended(blocks, components)
 
 
 class Prior(NamedTuple):
-    """Components with their log odds, and densities of the amplitude α and the noise level η; see the options."""
+    """Components with their log odds, and densities of the amplitude α and the noise level η; see the options.
+
+    log_odds: of the generic components, then of kernels with jumps, then of the learned components.
+    """
 
     groups: tuple[Group, ...]
+    pieces: Pieces
     learned: Learned | None
     log_odds: Float[Tensor, " K"]
     amplitude: Density
@@ -153,18 +165,27 @@ class Prior(NamedTuple):
     least_noise: float
 
     def features(self, t: Float[Tensor, " N"], h: float) -> Features:
+        """Of all components but those with jumps."""
         generic = Features.of(self.groups, t, h)
-        return generic if self.learned is None else self.learned.extend(generic, t, h)
+        if self.learned is None:
+            return generic
+        return self.learned.extend(generic, self.first_edge + self.pieces.odds, t, h)
+
+    @property
+    def first_edge(self) -> int:
+        """Number of the first odds of kernels with jumps."""
+        return sum(group.odds for group in self.groups)
 
 
 def starting_prior(options: Kernel1dOptions, device: torch.device) -> Prior:
     """Equal odds for the groups, and for the components of a group; α within e^±4 or so, any noise level."""
-    groups = options.groups()
-    sizes = [group.size for group in groups]
+    groups, pieces = options.groups(), options.pieces()
+    sizes = [part.odds for part in (*groups, pieces) if part.odds]
     odds = torch.cat([torch.full((n,), 1 / (len(sizes) * n), dtype=torch.float64, device=device) for n in sizes])
     alpha, eta = (torch.linspace(*knots, dtype=torch.float64, device=device) for knots in (LOG_ALPHA, LOG_ETA))
     return Prior(
         groups,
+        pieces,
         None,
         odds.log(),
         Density(alpha, -(alpha**2) / 8).normalised(),

@@ -15,11 +15,10 @@ from kernelmap.posterior.kernel1d.units import Units
 def state_of(fit: Fit) -> dict[str, Tensor]:
     """Blocks of features under their numbers, cells in their order."""
     mixture, units = fit.mixture, fit.units
-    numbers = mixture.component_weights.new_tensor
+    numbers = fit.kernel_squared.new_tensor
     state = {
         "units": numbers([units.length, units.u, units.f]),
         "kernel_squared": fit.kernel_squared,
-        "component_weights": mixture.component_weights,
         "log_evidence": numbers(mixture.log_evidence),
     }
     state |= {f"block{number}": block for number, block in enumerate(mixture.features.blocks)}
@@ -41,5 +40,5 @@ def fit_of(state: dict[str, Tensor], y: Grid) -> Fit:
         shape = ErrorShape(part["errors"].new_tensor([n]), nugget, least, 0.0, spread, nothing)
         cells.append(Cell(int(block), shape, Conditioned(**under(part, "given"))))
         i += 1
-    mixture = Mixture(Features(blocks, []), cells, own["component_weights"], float(own["log_evidence"]))
+    mixture = Mixture(Features(blocks, []), cells, nothing.knots, float(own["log_evidence"]))
     return Fit(mixture, units, units.scaled(y), own["kernel_squared"])
