@@ -92,7 +92,7 @@ SMALL_GRID = {
     "spectra": ((3, 2), (6, 6)),
     "bands": (),
     "peak_widths": (),
-    "ends": (),
+    "edges": 0,
     "survivors": (4, 2),
 }
 

@@ -17,7 +17,7 @@ SMALL = Kernel1dOptions(
     floors=(1e-3,),
     bands=(),
     peak_widths=(),
-    ends=(),
+    edges=0,
     survivors=(4, 2),
 )
 

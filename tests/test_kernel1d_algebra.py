@@ -64,9 +64,9 @@ def test_floor_bounds_the_noise() -> None:
 
 def test_features() -> None:
     t = torch.linspace(0.05, 1, 20, dtype=torch.float64)
-    block = Block(warp=0.1, power=0.5, rate=2.0, end=0.8)
+    block = Block(warp=0.1, power=0.5, rate=2.0)
     w = 0.15 + 0.7 * np.log1p(t.numpy() / 0.1) / np.log1p(10)
-    e = (t.numpy() + 0.01) ** -0.5 * np.exp(-2 * t.numpy()) * (t.numpy() <= 0.8)
+    e = (t.numpy() + 0.01) ** -0.5 * np.exp(-2 * t.numpy())
     np.testing.assert_allclose(block.features(t, 0.01, 4)[:, 3], e * np.cos(3 * np.pi * w))
     peak = Peak(0.5, 0.1).features(t, 0.01, 3)
     assert float(peak[(t - 0.5).abs() > 0.31].abs().max()) == 0

@@ -1,5 +1,6 @@
 """What a user should know about a discovery, in plain words: what was seen, its likely cause, and a remedy."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -17,7 +18,8 @@ FEW_PAIRS = 20
 UNEXPLAINED = 0.5
 EXPECTED_ERROR = 0.25
 RESIDUAL_THRESHOLD = 2.0
-OUTLIER = 5.0
+OUTLIER = 10.0
+"""Standard deviations that the other pairs leave: errors of the quadrature alone reach eight on exact data."""
 MUCH_BETTER = 0.7
 UNOBSERVED_FRACTION = 0.3
 SHORT = 0.9
@@ -91,12 +93,14 @@ def _uncertain(expected: float) -> Diagnostic | None:
 
 
 def _outlier(context: Context, residuals: tuple[Residual, ...]) -> Diagnostic | None:
-    far = [residual for residual in residuals if abs(residual.size) > OUTLIER]
+    """By residuals in units of what the other pairs leave: r √((d - 1) / (d - r²)), as an outlier adds to the noise."""
+    sizes = {r.pair: abs(r.size) * math.sqrt((context.d - 1) / max(context.d - r.size**2, 1e-3)) for r in residuals}
+    far = [pair for pair, size in sizes.items() if size > OUTLIER]
     if not far:
         return None
-    names = ", ".join(context.name(residual.pair) for residual in far)
+    names = ", ".join(context.name(pair) for pair in far)
     return Diagnostic(
-        f"The response of {names} is {abs(far[0].size):.0f} standard deviations from what the others say.",
+        f"The response of {names} is {sizes[far[0]]:.0f} standard deviations from what the others say.",
         "A mistake of measurement or of writing, or an input unlike all others.",
         "Look at it; leave it out if it is a mistake.",
     )

@@ -130,7 +130,9 @@ def pilot_features(pairs: Pairs, prior: Prior) -> tuple[Features, dict[int, Tens
         found = evidence(Whitened.of(blocks, pairs.f, white), scaled, prior.amplitude, prior.pilot_noise**2)
         return found.log_weight.logsumexp(dim=-1)
 
-    log_odds = prior.log_odds[prior.first_edge :][: pieces.odds].reshape(pieces.most, -1)
+    log_odds = prior.log_odds[prior.first_edge :][: pieces.odds].reshape(
+        pieces.most, len(pieces.spectra) * len(pieces.last)
+    )
     edges = likeliest_edges(pieces, sums, log_odds, score)
     components = pieces.components(edges, len(sums.places), prior.first_edge, t.device)
     stepped = [sums.of_pieces(own) for own in edges]

@@ -84,7 +84,7 @@ class Responses:
 
     features: Float[Tensor, "N R"]
     places: list[int]
-    up_to: Float[Tensor, "P+2 d R"]
+    up_to: Float[Tensor, "ends d R"]
     shifts: Float[Tensor, "P d"]
 
     @classmethod
