@@ -1,8 +1,6 @@
 """Models, checkpoints, runs and caches made to mislead, and places that cannot be written to."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import h5py
@@ -22,6 +20,7 @@ from kernelmap.problems.cache import cached
 from kernelmap.problems.radial import RadialData
 from kernelmap.training import Recipe
 from mutants_of_models import MODELS, released, train_short, two_systems
+from processes import python
 
 
 class TestModels:
@@ -138,9 +137,7 @@ def test_a_place_without_permission(tmp_path):
     for folder in [tmp_path, *tmp_path.parents]:
         if folder.stat().st_uid == 0 and not folder.stat().st_mode & 1:
             folder.chmod(folder.stat().st_mode | 0o055)
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "closed" / "file.npz")], capture_output=True, text=True
-    )
+    done = python("-c", code, tmp_path / "closed" / "file.npz")
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 3
 

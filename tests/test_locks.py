@@ -14,6 +14,7 @@ from kernelmap.core.files import locked
 from kernelmap.core.files.processes import Process, end_with_parent
 from kernelmap.problems.mechanics import ForceField, Plan, bitmaps, generate
 from kernelmap.problems.mechanics.parts import part_path
+from processes import python
 
 HOLD = (
     "import sys; from kernelmap.core.files import locked\nwith locked(sys.argv[1]): print('held', flush=True); input()"
@@ -136,8 +137,7 @@ def test_a_helper_ends_with_its_parent(tmp_path):
         "if child == 0:\n    end_with_parent(parent)\n    while True: time.sleep(0.01)\n"
         "print(child, flush=True)\ntime.sleep(1)\nos.kill(parent, 9)"
     )
-    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, timeout=60)
-    child = int(done.stdout)
+    child = int(python("-c", code).stdout)
     for _ in range(50):
         if not Path(f"/proc/{child}").exists():
             break

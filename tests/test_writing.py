@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -14,6 +13,7 @@ from kernelmap.core.errors import InputError
 from kernelmap.core.files import atomic_path, read_json, read_tensors, together, write_json, write_tensors
 from kernelmap.core.files.together import MANIFEST, is_whole
 from kernelmap.core.files.writing import temporary_name
+from processes import python
 
 
 def test_a_pipe_is_written_through(tmp_path):
@@ -34,9 +34,7 @@ def test_standard_output_is_written_through(tmp_path):
         "from kernelmap.core.files import write_json; print('before', flush=True); "
         "write_json('/dev/stdout', 7); print('after')"
     )
-    with (tmp_path / "out").open("w") as out:
-        subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
-    assert (tmp_path / "out").read_text().split() == ["before", "7", "after"]
+    assert python("-c", code).stdout.split() == ["before", "7", "after"]
 
 
 def test_a_device_stays_a_device():
@@ -87,7 +85,7 @@ def test_the_next_write_removes_what_a_killed_one_left(tmp_path):
         "import os, sys; from kernelmap.core.files import atomic_path\n"
         "with atomic_path(sys.argv[1]) as path: path.write_text('half'); os.kill(os.getpid(), 9)"
     )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "file.txt")])
+    assert python("-c", code, tmp_path / "file.txt").returncode == -9
     assert len(list(tmp_path.iterdir())) == 1
     alive = tmp_path / temporary_name(".txt")
     alive.touch()
