@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 
 from kernelmap.core.errors import InputError
 from kernelmap.core.files import locked
-from kernelmap.core.files.processes import Process, end_with_parent
+from kernelmap.core.files.parent import end_with_parent
+from kernelmap.core.files.processes import Process, ending_with_us
 from kernelmap.problems.mechanics import ForceField, Plan, bitmaps, generate
 from kernelmap.problems.mechanics.parts import part_path
 from processes import python
@@ -132,7 +134,7 @@ def test_a_discovery_holds_its_lock_from_start_to_end(tmp_path, monkeypatch, cou
 def test_a_helper_ends_with_its_parent(tmp_path):
     """The parent is killed; its helper, busy in a loop, is gone soon after."""
     code = (
-        "import os, sys, time\nfrom kernelmap.core.files.processes import end_with_parent\n"
+        "import os, sys, time\nfrom kernelmap.core.files.parent import end_with_parent\n"
         "parent = os.getpid()\nchild = os.fork()\n"
         "if child == 0:\n    end_with_parent(parent)\n    while True: time.sleep(0.01)\n"
         "print(child, flush=True)\ntime.sleep(1)\nos.kill(parent, 9)"
@@ -145,6 +147,16 @@ def test_a_helper_ends_with_its_parent(tmp_path):
 
         time.sleep(0.1)
     assert not Path(f"/proc/{child}").exists()
+
+
+def test_a_worker_watches_its_parent_before_it_imports_torch():
+    """A worker whose parent is killed while it imports, for seconds, is left behind no longer than any other."""
+    begin = pickle.dumps(ending_with_us())
+    code = "import pickle, sys, threading; begin = pickle.load(sys.stdin.buffer)\n"
+    code += "begin['initializer'](*begin['initargs']); print(*sys.modules, *[t.name for t in threading.enumerate()])"
+    done = subprocess.run([sys.executable, "-c", code], input=begin, capture_output=True, check=True)
+    assert b"end-with-parent" in done.stdout.split()
+    assert not {b"torch", b"kernelmap"} & set(done.stdout.split())
 
 
 def test_a_helper_that_is_an_orphan_already_ends_at_once():

@@ -35,8 +35,8 @@ from kernelmap.problems.darcy.scheme import pressures
 SEED = 0
 TRAIN = ["train", "radial", "--dx", "0.1", "--d", "20", "--setting", "sine", "--dk", "2"]
 TRAIN += ["--epochs", "12", "--every", "1", "--threads", "1", "--resume"]
-MECHANICS = ["--specimens", "8", "--loads", "4", "--elements", "q1-28", "--jobs", "2"]
-TABLE = ["--rows", "nao-302-10", "--epochs", "2", "--threads", "1"]
+MECHANICS = ["--specimens", "4", "--loads", "2", "--elements", "q1-28", "--jobs", "2"]
+TABLE = ["--rows", "nao-30-10", "--epochs", "2", "--threads", "1"]
 ORPHAN = 30.0
 """Seconds after which no process of a killed command may be left: a helper that is importing ends when it has done so,
 which on a busy machine takes many times the three seconds of an idle one."""

@@ -9,7 +9,7 @@ from rich import print
 from rich.markup import escape
 
 from kernelmap.core.errors import InputError
-from kernelmap.core.files import atomic_path
+from kernelmap.core.files import atomic_path, require_other
 from kernelmap.io import load_discovery, read_inputs
 
 
@@ -32,6 +32,7 @@ def predict(
     """
     if out.suffix not in (".npz", ".csv"):
         raise InputError(f"--out must name a file .npz or .csv, got {out}.")
+    require_other(out, discovery, file)
     found = load_discovery(discovery)
     inputs = read_inputs(file, found.kernel)
     mean, std = (inputs.laid_out(values) for values in found.predict(inputs.U))

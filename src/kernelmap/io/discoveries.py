@@ -16,6 +16,7 @@ from torch import Tensor
 
 from kernelmap.core.errors import InputError
 from kernelmap.core.files import open_hdf5, read_array
+from kernelmap.core.files.limits import require_memory
 from kernelmap.core.kernel import Kernel
 from kernelmap.core.posterior import ESTIMATES, HiddenField, KernelEstimate, Prediction, responses
 
@@ -84,6 +85,8 @@ def load_discovery(path: Path | str) -> SavedDiscovery:
             )
         kernel = Kernel.read(file)
         attributes: dict[str, Any] = dict(file.attrs)
+        # Many names may stand for one array, so that together they take more than the file.
+        require_memory(path, 8.0 * sum(getattr(state[name], "size", 0) or 0 for name in state), "what predicting needs")
         arrays = {str(name): read_array(state, str(name)) for name in state}
         try:
             posterior = ESTIMATES[str(state.attrs["kind"])].restored(arrays, kernel, int(attributes["pairs"]))

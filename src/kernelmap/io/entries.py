@@ -35,6 +35,12 @@ def require_finite(name: str, values: np.ndarray) -> None:
         raise InputError(f"{name} holds {bad} value(s) that are NaN or infinite; measure them or cut them out.")
 
 
+def require_distinct(names: list[str]) -> None:
+    """Of two entries with one name, nobody knows which is meant."""
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"the file holds {', '.join(twice)} more than once; write each entry once.")
+
+
 def is_uniform(points: np.ndarray, first: float) -> bool:
     """To one per cent of a step, which single precision and printed decimals keep."""
     ideal, step = np.linspace(first, points[-1], len(points), retstep=True)

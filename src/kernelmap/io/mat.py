@@ -12,7 +12,7 @@ from scipy.io import loadmat, whosmat
 
 from kernelmap.core.errors import InputError
 from kernelmap.core.files.limits import reading_limit, require_memory
-from kernelmap.io.entries import Entries
+from kernelmap.io.entries import Entries, require_distinct
 
 HEADER, TAG = 128, 8
 MATRIX, COMPRESSED = 14, 15
@@ -31,6 +31,7 @@ class Element:
 
 def read_mat(path: Path, known: set[str]) -> Entries:
     found = whosmat(path)
+    require_distinct([name for name, _, _ in found])
     wanted = {name: (shape, kind) for name, shape, kind in found if name in known}
     for name, (_, kind) in wanted.items():
         if kind not in NUMERIC | {"char"}:

@@ -9,13 +9,14 @@ from numpy.lib import format as npy
 
 from kernelmap.core.errors import InputError
 from kernelmap.core.files.limits import require_memory
-from kernelmap.io.entries import Entries
+from kernelmap.io.entries import Entries, require_distinct
 
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
 def read_npz(path: Path, known: set[str]) -> Entries:
     with ZipFile(path) as archive:
+        require_distinct([info.filename.removesuffix(".npy") for info in archive.infolist()])
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         wanted = [name for name in members if name in known]
         require_memory(path, sum(_doubles(archive, members[name]) for name in wanted), ", ".join(wanted) or "it")

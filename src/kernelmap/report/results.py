@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kernelmap.core.files import file_sha256, locked, together, write_json
+from kernelmap.core.files import file_sha256, locked, require_other, together, write_json
 from kernelmap.core.provenance import provenance
 from kernelmap.core.terminal import encodable
 from kernelmap.discovery import Discovery, discover
@@ -17,6 +17,8 @@ DISCOVERY = "discovery.h5"
 
 def discover_file(file: Path, model: str, out: Path, json: Path | None = None, device: str | None = None) -> Discovery:
     """Find the kernel behind a file, and write all results to the directory `out`, which nobody else may meanwhile."""
+    if json is not None:
+        require_other(json, file)
     loaded, _ = load_model(model)
     measurements = read_measurements(file)
     about = {"model": encodable(model), "data": encodable(file.name), **hashes(file, model), **provenance()}

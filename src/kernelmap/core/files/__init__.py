@@ -6,7 +6,7 @@ from kernelmap.core.files.locks import locked
 from kernelmap.core.files.reading import existing_file, file_sha256, is_file, reading
 from kernelmap.core.files.tensors import read_tensors, write_tensors
 from kernelmap.core.files.together import together
-from kernelmap.core.files.writing import atomic_path, writing
+from kernelmap.core.files.writing import atomic_path, require_other, writing
 
 __all__ = [
     "atomic_path",
@@ -24,6 +24,7 @@ __all__ = [
     "read_text",
     "read_values",
     "reading",
+    "require_other",
     "strict",
     "together",
     "write_json",

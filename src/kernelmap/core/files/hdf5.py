@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +64,23 @@ def read_values(group: h5py.Group, name: str) -> np.ndarray:
     require_memory(group.file.filename, LARGEST_ITEM * float(data.size or 0), f"{name}, of shape {data.shape},")
     if data.shape is None:
         raise InputError(f"{group.file.filename}: {name} is empty; write it again.")
+    _check_chunks(data, name)
     values = np.asarray(data[()])
     plain = values.dtype.newbyteorder("=")
     return values.astype(np.float64 if plain.itemsize > LARGEST_ITEM else plain, copy=False)
+
+
+def _check_chunks(data: h5py.Dataset, name: str) -> None:
+    """A chunk is unpacked whole, however little of it is used; one that was never written reads as zeros."""
+    if data.chunks is not None:
+        require_memory(data.file.filename, data.dtype.itemsize * float(prod(data.chunks)), f"a chunk of {name}")
+        missing = prod(-(-n // k) for n, k in zip(data.shape, data.chunks, strict=True)) - data.id.get_num_chunks()
+    else:
+        missing = int(bool(data.size) and data.id.get_storage_size() == 0)
+    if missing > 0 and not np.isnan(data.fillvalue):
+        raise InputError(
+            f"{data.file.filename}: {name} was not written to its end, and would read as zeros; write it again."
+        )
 
 
 def read_array(group: h5py.Group, name: str) -> Tensor:

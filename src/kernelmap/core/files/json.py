@@ -3,7 +3,7 @@
 import json
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from kernelmap.core.errors import InputError
 from kernelmap.core.files.limits import require_memory
@@ -39,10 +39,22 @@ def read_json(path: Path | str) -> Any:
 def parse_json(text: str | bytes, path: Path | str) -> Any:
     """The value of a text that was found in the file `path`."""
     try:
-        return json.loads(text if isinstance(text, str) else text.decode(), parse_constant=_refuse)
+        decoded = text if isinstance(text, str) else text.decode()
+        return json.loads(decoded, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_distinct)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not valid JSON ({error}). Was it cut short?") from error
 
 
-def _refuse(word: str) -> None:
+def _finite(word: str) -> float:
+    return value if isfinite(value := float(word)) else _refuse(word)
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of two values under one key, nobody knows which is meant."""
+    if len(found := dict(pairs)) < len(pairs):
+        raise ValueError(f"a key stands twice among {', '.join(list(found)[:5])}")
+    return found
+
+
+def _refuse(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number of JSON")

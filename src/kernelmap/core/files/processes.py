@@ -2,21 +2,19 @@
 
 import os
 import socket
-import threading
-import time
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
+from runpy import run_path
 from typing import Any
+
+from kernelmap.core.files import parent
 
 PARENT = "KERNELMAP_PARENT"
 """The variable by which a command tells the commands it starts who their parent is."""
 
 HELPER = "KERNELMAP_HELPER"
 """Set in such a command, which leaves what is to be said to its parent."""
-
-LOOK = 0.5
-"""Seconds between two looks at the parent."""
 
 
 @dataclass(frozen=True)
@@ -58,33 +56,21 @@ class Process:
         return f"process {self.pid} on {self.host.partition('/')[0]}"
 
 
-def end_with_parent(parent: int) -> None:
-    """End this process soon after its parent has ended, however that happened: nobody waits for its work."""
-    if os.getppid() != parent:
-        os._exit(1)
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(LOOK)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True, name="end-with-parent").start()
-
-
 def ending_with_us() -> dict[str, Any]:
     """For `joblib.Parallel`: workers of this machine end with this process; those of a cluster live on their own."""
     from joblib.parallel import get_active_backend
 
-    local = type(get_active_backend()[0]).__name__ == "LokyBackend"
-    return {"initializer": end_with_parent, "initargs": (os.getpid(),)} if local else {}
+    if type(get_active_backend()[0]).__name__ != "LokyBackend":
+        return {}
+    return {"initializer": run_path, "initargs": (parent.__file__, {"PARENT": os.getpid()}, parent.RUN_NAME)}
 
 
 def end_with_named_parent() -> None:
     """The same in a command that another command started."""
-    parent = os.environ.pop(PARENT, "")
-    if parent.isdecimal():
-        os.environ[HELPER] = parent
-        end_with_parent(int(parent))
+    named = os.environ.pop(PARENT, "")
+    if named.isdecimal():
+        os.environ[HELPER] = named
+        parent.end_with_parent(int(named))
 
 
 def machine_tag() -> str:

@@ -39,7 +39,8 @@ def existing_file(path: Path | str, kind: str) -> Path:
         why = getattr(error, "strerror", None) or error
         raise InputError(f"expected {kind} at {path}, but it cannot be looked at ({why}).") from error
     if not found[0]:
-        raise InputError(f"expected {kind} at {path}, but there is {'a directory' if found[1] else 'nothing'}.")
+        there = "a directory" if found[1] else "a device, a pipe or a socket" if path.exists() else "nothing"
+        raise InputError(f"expected {kind} at {path}, but there is {there}.")
     return path
 
 

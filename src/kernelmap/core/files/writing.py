@@ -75,6 +75,13 @@ def writing(path: Path | str) -> Iterator[None]:
         raise InputError(f"{path} could not be written ({error}); nothing was changed. Is the disk full?") from error
 
 
+def require_other(out: Path, *inputs: Path) -> None:
+    """A result may not be written over what it is made from."""
+    for path in inputs:
+        if out.exists() and path.exists() and out.samefile(path):
+            raise InputError(f"{out} is read, and would be overwritten by the result; choose another name.")
+
+
 def make_directory(path: Path) -> None:
     with _refused(path):
         path.mkdir(parents=True, exist_ok=True)
