@@ -10,8 +10,9 @@ from kernelmap.core.domain import ContextShape
 from kernelmap.core.kernel import Kernel
 from kernelmap.maps.base import KernelMap
 from kernelmap.maps.nao.set_nao.attention import attend, one_way, other_way
+from kernelmap.maps.nao.set_nao.interpolate import Interpolation
 from kernelmap.maps.nao.set_nao.loss import OtherPairsLoss
-from kernelmap.maps.nao.set_nao.mean import MeanKernel
+from kernelmap.maps.nao.set_nao.mean import FINE, MeanKernel
 from kernelmap.maps.nao.set_nao.mixers import Mixer
 from kernelmap.maps.nao.set_nao.modes import Modes
 from kernelmap.maps.nao.set_nao.newton_schulz import START, layer_coefficients
@@ -44,6 +45,8 @@ class SetNAO(KernelMap):
         pointwise = Modes(shape.y, "cosines", POINTWISE)
         self.mixer = Mixer(Modes(shape.y, options.basis, waves), pointwise, options.heads)
         self.log_bernstein = nn.Parameter(torch.tensor([[log(b) for b in START]] * options.layers))
+        fine = Modes(shape.y, "cosines", round(FINE * waves))
+        self.interpolation = Interpolation(fine, options.interpolation) if options.interpolation else None
         self.alpha = nn.Parameter(torch.tensor(0.0)) if shape.x == shape.y else None
 
     def kernel(self, context: Context) -> Kernel:
@@ -54,6 +57,9 @@ class SetNAO(KernelMap):
         if self.alpha is not None and context.x.has_points_of(context.y):
             left, right = other_way(U, G, q, Z, h)
             parts.append(Factors(self.alpha * left, right))
+        if self.interpolation is not None:
+            fitted = sum(left @ (right @ (h[:, None] * U)) for left, right in parts)
+            parts.append(self.interpolation(context.U / tokens.u_scale, G - fitted, context.y))
         return tokens.kernel(parts, context)
 
     def check_pairs(self, d: int) -> None:
