@@ -58,7 +58,8 @@ class Interpolation(nn.Module):
 
         Quadrature alone would let a strong wave leak into weak ones, and drown these.
         """
-        psi, h = self.modes(y), self.modes.weights(y)
-        gram = psi.mT @ (h[:, None] * psi)
+        psi = self.modes.of_component(y)
+        gram = psi.mT @ (self.modes.weights(y)[: len(psi), None] * psi)
         gram.diagonal().add_(RIDGE)
-        return torch.cholesky_solve(psi.mT, torch.linalg.cholesky(gram))
+        of_component = torch.cholesky_solve(psi.mT, torch.linalg.cholesky(gram))
+        return torch.block_diag(*[of_component] * self.modes.domain.components)

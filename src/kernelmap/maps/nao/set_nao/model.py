@@ -3,6 +3,7 @@
 from math import log
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from kernelmap.core.context import Context
@@ -30,7 +31,8 @@ class SetNAO(KernelMap):
 
         G = F - s m diag(h) U ,   S = (C U)ᵀ diag(h) C U ,   Z = C* C U ,   q(S) -> S⁻¹ as layers are added
 
-    so that K diag(h) U -> F. s is the context's own amplitude. The third part is a transpose: α is learned, 1 where
+    so that K diag(h) U -> F. Where that takes more layers than are good for other inputs, one more head may fit what is
+    left of F (`interpolation`). s is the context's own amplitude. The third part is a transpose: α is learned, 1 where
     kernels are symmetric and -1 where they are antisymmetric, and acts where inputs and outputs share their points.
     """
 
@@ -50,6 +52,16 @@ class SetNAO(KernelMap):
         self.alpha = nn.Parameter(torch.tensor(0.0)) if shape.x == shape.y else None
 
     def kernel(self, context: Context) -> Kernel:
+        tokens, parts = self._parts(context)
+        return tokens.kernel(parts, context)
+
+    def respond(self, context: Context, U: Float[Tensor, "*#b N n"]) -> Float[Tensor, "*b M n"]:
+        """K diag(w) U, without the kernel of every system being put together."""
+        tokens, parts = self._parts(context)
+        return tokens.respond(parts, U)
+
+    def _parts(self, context: Context) -> tuple[Tokens, list[Factors]]:
+        """What K is made of, but for s m."""
         tokens = Tokens.of(context, self.mean)
         U, G, h = tokens.U, tokens.G, tokens.h
         q, Z = attend(U, self.mixer.on(context.y), layer_coefficients(self.log_bernstein))
@@ -60,7 +72,7 @@ class SetNAO(KernelMap):
         if self.interpolation is not None:
             fitted = sum(left @ (right @ (h[:, None] * U)) for left, right in parts)
             parts.append(self.interpolation(context.U / tokens.u_scale, G - fitted, context.y))
-        return tokens.kernel(parts, context)
+        return tokens, parts
 
     def check_pairs(self, d: int) -> None:
         """Any number will do."""
