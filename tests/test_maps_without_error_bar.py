@@ -14,7 +14,7 @@ from kernelmap.core.grids import from_points, point
 from kernelmap.core.kernel import Kernel
 from kernelmap.core.metrics import exploration_measure, kernel_error, relative_difference
 from kernelmap.core.systems import strided_draws
-from kernelmap.discovery.point import split
+from kernelmap.discovery.point import point_diagnostics, split
 from kernelmap.maps import KernelMap, NoOptions
 from kernelmap.maps.conformal import conformal, conformal_quantile
 from kernelmap.problems.radial import radial
@@ -152,6 +152,16 @@ def test_a_kernel_that_explains_nothing_is_named():
     assert any(
         "not explained by this kernel" in one.seen and "by their number" in one.cause for one in found.diagnostics
     )
+
+
+@pytest.mark.parametrize(("outputs", "named"), [(point(), "the model radial"), (Y, "integral-posterior, trained on")])
+def test_the_advice_names_what_gives_kernels_of_this_form(outputs, named):
+    context = Context(pairs(30).U, torch.ones(outputs.size, 30, dtype=torch.float64), Y, outputs)
+    nothing = Kernel(torch.zeros(outputs.size, Y.size, dtype=torch.float64), Y, outputs)
+    model = Fixed(ContextShape.of(context), NoOptions())
+    missing, *_, unexplained = point_diagnostics(model, conformal(nothing, context, nothing, None), None)
+    assert named in missing.remedy
+    assert named in unexplained.remedy
 
 
 def test_a_batch_and_a_list_are_many():

@@ -104,7 +104,8 @@ def _unexplained(model: KernelMap, misfit: float) -> tuple[Diagnostic, ...]:
         Diagnostic(
             f"{misfit:.0%} of f is not explained by this kernel.",
             cause,
-            "Do not use it: take the classical estimate, or a map that takes any pairs in any order, such as radial.",
+            "Do not use it: take the classical estimate, or a map that takes any pairs in any order, such as "
+            f"{_probabilistic(model)}.",
         ),
     )
 
@@ -129,5 +130,10 @@ def _no_kernel_band(model: KernelMap, predictions: str) -> Diagnostic:
     return Diagnostic(
         "The kernel has no error bar.",
         f"The map {model.name} gives a kernel alone; {predictions}",
-        "For a kernel with a band use a probabilistic map, such as the model radial.",
+        f"For a kernel with a band use a probabilistic map, such as {_probabilistic(model)}.",
     )
+
+
+def _probabilistic(model: KernelMap) -> str:
+    """What gives kernels of this form with a band: K(r) by a shipped model, K(x, y) by a map to train."""
+    return "the model radial" if model.shape.x.is_point else "integral-posterior, trained on the same systems"

@@ -33,7 +33,7 @@ class OtherPairsLoss(Loss):
 
     def error(self, context: Context, U: Float[Tensor, "*bu N n"], F: Float[Tensor, "*bf M n"]) -> Float[Tensor, "*bf"]:
         """Of predicting the targets from the context."""
-        return operator_error(self.model(context).apply(U), F, self.x)
+        return operator_error(self.model.respond(context, U), F, self.x)  # pyright: ignore
 
 
 def draw_size(most: int, seed: int) -> int:

@@ -47,13 +47,17 @@ class Modes:
         return torch.tensor(low).nonzero()[:, 0]
 
     def __call__(self, grid: Grid) -> Float[Tensor, "size R"]:
+        return torch.block_diag(*[self.of_component(grid)] * self.domain.components)
+
+    def of_component(self, grid: Grid) -> Float[Tensor, "n r"]:
+        """The functions of one component."""
         values = torch.ones(len(grid.points), len(self.waves), dtype=torch.float64, device=grid.points.device)
         if not self.domain.is_point:
             wave = torch.sin if self.basis == "sines" else torch.cos
             k = torch.tensor(self.waves, dtype=torch.float64, device=grid.points.device)
             norms = torch.where(k > 0, sqrt(2), 1.0)
             values = (norms * wave(pi * k * self.places(grid)[:, None, :])).prod(dim=-1)
-        return torch.block_diag(*[values] * self.domain.components)
+        return values
 
     def inside(self, grid: Grid) -> Float[Tensor, " size"]:
         """1 where fields may differ from zero: for sines, not on the boundary."""

@@ -40,12 +40,17 @@ class SetNAOOptions(SpectralOptions):
     Attributes:
         layers: attention layers; the more, the closer the answer comes to the pairs.
         heads: mixers of the u-tokens, whose attention scores are added.
+        interpolation: layers of one more head, which fits what the others leave of the context; none by default.
     """
 
     layers: int = 6
     heads: int = 1
+    interpolation: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if min(self.layers, self.heads) < 1:
-            raise InputError(f"layers and heads must be at least 1, got {self.layers} and {self.heads}.")
+        if min(self.layers, self.heads) < 1 or self.interpolation < 0:
+            raise InputError(
+                f"layers and heads must be at least 1, got {self.layers} and {self.heads}, and layers of interpolation "
+                f"must not be negative, got {self.interpolation}."
+            )

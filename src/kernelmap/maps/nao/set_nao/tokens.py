@@ -56,6 +56,13 @@ class Tokens(NamedTuple):
         right = torch.cat([part.right.expand(*batch, *part.right.shape[-2:]) for part in parts], dim=-2)
         return Kernel(right, context.y, context.x, left * self.unit)
 
+    def respond(self, parts: list[Factors], U: Float[Tensor, "*#b N n"]) -> Float[Tensor, "*b M n"]:
+        """What the same kernel responds to inputs, part by part."""
+        functionals = self.h[:, None] * U / self.u_scale
+        return self.f_scale * torch.stack([part.left @ (part.right @ functionals) for part in [self.mean, *parts]]).sum(
+            0
+        )
+
 
 def amplitude(
     F: Float[Tensor, "*#b M d"], expected: Float[Tensor, "*#b M d"], h: Float[Tensor, " M"]
