@@ -34,8 +34,8 @@ def discover(
     """Discover the hidden kernel behind measured pairs (u, f), with a 95 % band, a check and a report.
 
     Args:
-        files: the measurements: HDF5, NPZ or MAT, laid out as docs/your-data.md says. Several files get a directory
-            each in --out, and a table summary.csv; a run that was killed goes on where it was.
+        files: the measurements: HDF5, NPZ, MAT or CSV, laid out as docs/your-data.md says. Several files get a
+            directory each in --out, and a table summary.csv; a run that was killed goes on where it was.
         model: a shipped model's name or a model's directory.
         out: directory for the report, the kernel and the figure.
         json: write kernel, band and all numbers to this file.

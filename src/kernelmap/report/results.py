@@ -9,6 +9,7 @@ from kernelmap.discovery import Discovery, discover
 from kernelmap.discovery.radius import select_radius
 from kernelmap.io import find_model, load_model, read_measurements
 from kernelmap.posterior import Kernel1dMap
+from kernelmap.report.drawing import coordinate
 from kernelmap.report.figures import kernel_figure, save_figure
 from kernelmap.report.page import write_report
 
@@ -20,6 +21,8 @@ def discover_file(file: Path, model: str, out: Path, json: Path | None = None, d
     loaded, _ = load_model(model)
     measurements = read_measurements(file)
     about = {"model": encodable(model), "data": encodable(file.name), **hashes(file, model), **provenance()}
+    if measurements.labels:
+        about["labels"] = measurements.labels
     context = measurements.context
     with locked(out):
         if not measurements.has_radius and isinstance(loaded, Kernel1dMap):
@@ -41,7 +44,9 @@ def write_results(discovery: Discovery, out: Path, json: Path | None = None) -> 
         save_figure(figure, staging / "kernel.png")
         one_coordinate = discovery.kernel.x.is_point and discovery.kernel.y.dim == 1
         std = discovery.std if discovery.has_band else None
-        discovery.kernel.export(staging / ("kernel.csv" if one_coordinate else "kernel.npz"), std)
+        discovery.kernel.export(
+            staging / ("kernel.csv" if one_coordinate else "kernel.npz"), std, coordinate(discovery)
+        )
         discovery.save(staging / DISCOVERY)
     if json is not None:
         write_json(json, discovery.to_json())
