@@ -82,6 +82,9 @@ def results_table(discovery: Discovery) -> Table:
         table.add_row("classical estimate's error on them", percent(check.classical_error))
     if (informed := discovery.identifiability.informed_directions) is not None:
         table.add_row("directions of K determined by the data", str(informed))
+    if discovery.law is not None:
+        best = discovery.law.best
+        table.add_row("law", "none of the simple ones fits" if best is None else f"{best.family}\n{best}")
     worst = [f"{discovery.context.name(r.pair)}: {r.size:+.1f}" for r in discovery.residuals[:3]]
     if worst:
         table.add_row("largest residuals, in standard deviations", "\n".join(worst))

@@ -1,9 +1,11 @@
 """`read_inputs`: new inputs u for a kernel that is known, and the shape that their responses f have in the file."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from kernelmap.core.context import Context
@@ -11,6 +13,7 @@ from kernelmap.core.errors import InputError
 from kernelmap.core.files import existing_file
 from kernelmap.core.grids import Grid
 from kernelmap.core.kernel import Kernel
+from kernelmap.core.places import Places
 from kernelmap.io.entries import Entries, numbers, require_finite, vanishes_outside, vector
 from kernelmap.io.fields import fields_on, plane_mesh
 from kernelmap.io.formats import file_format, read_entries
@@ -20,8 +23,38 @@ from kernelmap.io.measurements import KNOWN
 from kernelmap.io.mesh import functions_on, mesh_step
 from kernelmap.io.placed import Inputs
 from kernelmap.io.series import series_inputs
+from kernelmap.io.series.times import days
 from kernelmap.io.tokens import token_inputs
-from kernelmap.operators import Radial
+from kernelmap.operators import Convolution, Operator, Radial
+
+
+class Candidates(NamedTuple):
+    """Tokens (N, n) of the places at which a file has no f, and these places."""
+
+    U: Float[Tensor, "N n"]
+    places: Places
+
+
+def read_candidates(path: Path | str, kernel: Kernel) -> Candidates:
+    """Of a mesh or a time series: what could be measured next."""
+    inputs = read_inputs(path, kernel)
+    entries = read_entries(Path(path), file_format(Path(path)), KNOWN)
+    operator: type[Operator] = Convolution if "t" in inputs.places else Radial
+    if ("x" not in entries and "t" not in inputs.places) or not kernel.x.is_point:
+        raise InputError(f"{path}: candidates are the places of a mesh or a time series at which f was not measured.")
+    free = np.ones(len(inputs.at), dtype=bool)
+    if "f" in entries:
+        free = np.isnan(numbers(entries, "f").flat[inputs.at])
+    at = inputs.at[free]
+    if not len(at):
+        raise InputError(f"{path}: f was measured at every place where u is known; write NaN where it was not.")
+    size = int(np.prod(inputs.shape))
+    where = np.resize(np.ravel(inputs.places.get("t", entries.get("x"))), size)
+    dated = where.dtype.kind == "M"
+    values = (days(where, "t") if dated else where.astype(np.float64))[at]
+    length = max(inputs.shape) if max(inputs.shape) == size else inputs.shape[-1]
+    places = operator.places(values, at // length, length < size, "date" if dated else "")
+    return Candidates(inputs.U[:, torch.from_numpy(free)], places)
 
 
 def read_inputs(path: Path | str, kernel: Kernel) -> Inputs:

@@ -1,11 +1,13 @@
 """What `kernelmap discover` leaves for one file of measurements: report, figure, kernel and the discovery itself."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from kernelmap.core.files import file_sha256, locked, together, write_json
 from kernelmap.core.provenance import provenance
 from kernelmap.core.terminal import encodable
 from kernelmap.discovery import Discovery, discover
+from kernelmap.discovery.laws import has_laws
 from kernelmap.discovery.radius import select_radius
 from kernelmap.io import find_model, load_model, read_measurements
 from kernelmap.posterior import Kernel1dMap
@@ -29,6 +31,8 @@ def discover_file(file: Path, model: str, out: Path, json: Path | None = None, d
             context, about["radius"], evidence = select_radius(loaded, context)
             about["radii"] = ", ".join(f"{tried:.4g}" for tried in evidence)
         discovery = discover(loaded, context, about, device)
+        if has_laws(discovery.context, discovery.posterior):
+            discovery = replace(discovery, law=discovery.closed_form())
         write_results(discovery, out, json)
     return discovery
 
