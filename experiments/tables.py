@@ -7,6 +7,7 @@ Each stands between the marks <!-- NAME --> and <!-- /NAME --> of a page; `tests
 
 import re
 
+import named_tables as named
 import order_free_tables as order_free
 import paper_tables as paper
 import plane_tables as plane
@@ -23,6 +24,9 @@ TABLES = {
     "noise": ("docs/radial.md", lambda: radial.test_systems("noise")),
     "own-use": ("docs/kernel1d.md", radial.own_use),
     "calibration": ("docs/kernel1d.md", radial.calibration),
+    "laws": ("docs/after-discovery.md", named.laws),
+    "no-law": ("docs/after-discovery.md", named.no_law),
+    "suggestions": ("docs/after-discovery.md", named.suggestions),
     "darcy": ("docs/darcy.md", lambda: plane.darcy("test")),
     "darcy-noise": ("docs/darcy.md", lambda: plane.darcy("noise")),
     "darcy-mesh": ("docs/darcy.md", lambda: plane.darcy("mesh")),

@@ -28,6 +28,20 @@ def mesh() -> dict[str, Any]:
     return {"x": x, "u": u, "f": 0.3 * u + 0.01, "radius": np.array(11.0)}
 
 
+def series() -> dict[str, Any]:
+    u = np.sin(np.arange(90) ** 1.3)
+    f = np.convolve(u, np.exp(-np.arange(20) / 4))[:90]
+    return {"t": np.arange(90.0), "u": u, "f": f, "radius": np.array(15.0)}
+
+
+def _table(directory: Path) -> Path:
+    days = np.datetime64("2003-01-01") + np.arange(90)
+    rows = zip(days, series()["u"], series()["f"], strict=True)
+    lines = ["# radius = 15", "day,rain,f", *(",".join(map(str, row)) for row in rows)]
+    (directory / "mine.csv").write_text("\n".join(lines))
+    return directory / "mine.csv"
+
+
 def fields() -> dict[str, Any]:
     """Pressures of a porous medium."""
     g = sources(7, range(20))
@@ -74,7 +88,7 @@ def _measurements(
         write(directory / name, entries())
         return directory / name
 
-    read = _discover if entries is mesh else _discover_flow
+    read = _discover_flow if entries is fields else _discover
     return Kind(good, read, lambda path, random: write(path, _odd_entries(entries(), random)))
 
 
@@ -118,6 +132,8 @@ MEASUREMENTS: dict[str, Kind] = {
     "hdf5": _measurements("mine.h5", _write_hdf5),
     "mat": _measurements("mine.mat", lambda path, entries: savemat(path, entries)),
     "mat-compressed": _measurements("small.mat", lambda path, entries: savemat(path, entries, do_compression=True)),
+    "series": _measurements("series.npz", lambda path, entries: np.savez(path, **entries), series),
+    "csv": Kind(_table, _discover),
     "context": Kind(_context_file, _discover),
     "fields": _measurements("fields.npz", lambda path, entries: np.savez(path, **entries), fields),
     "discovery": Kind(_saved_discovery, _predict),

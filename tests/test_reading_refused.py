@@ -77,7 +77,10 @@ BAD = {
     "text in U": (tokens(U=np.array(["a", "b"], dtype="S1")), "U must be an array of real numbers, got"),
     "text in radius": (mesh(radius="two"), "radius must be an array of real numbers, got"),
     "truth values": (mesh(f=mesh()["f"] > 0), "f must be an array of real numbers, got bool"),
-    "no x": (mesh(x=None), r"expected the entries of one layout \(mesh: x, u, f; fields.*got f, radius, u\..*capitals"),
+    "no x": (
+        mesh(x=None),
+        r"expected the entries of one layout \(mesh: x, u, f; convolution.*got f, radius, u\..*capitals",
+    ),
     "no r": (tokens(r=None), "got F, U. Rename or add"),
     "other names": ({"input": np.ones(3), "Output": np.ones(3)}, "got Output, input"),
     "two layouts": (mesh() | tokens(), "Keep one layout"),

@@ -20,7 +20,7 @@ def check(file: Annotated[Path, tyro.conf.Positional]) -> None:
     """Say what was found in a file of your own measurements, or exactly what is wrong with it.
 
     Args:
-        file: HDF5 (.h5), NPZ (.npz) or MAT (.mat), in a layout of docs/your-data.md.
+        file: HDF5 (.h5), NPZ (.npz), MAT (.mat) or CSV (.csv), in a layout of docs/your-data.md.
     """
     table = Table(title=Text(shown(file.name)), show_header=False)
     for what, found in read_measurements(file).found.items():

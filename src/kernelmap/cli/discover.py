@@ -34,8 +34,8 @@ def discover(
     """Discover the hidden kernel behind measured pairs (u, f), with a 95 % band, a check and a report.
 
     Args:
-        files: the measurements: HDF5, NPZ or MAT, laid out as docs/your-data.md says. Several files get a directory
-            each in --out, and a table summary.csv; a run that was killed goes on where it was.
+        files: the measurements: HDF5, NPZ, MAT or CSV, laid out as docs/your-data.md says. Several files get a
+            directory each in --out, and a table summary.csv; a run that was killed goes on where it was.
         model: a shipped model's name or a model's directory.
         out: directory for the report, the kernel and the figure.
         json: write kernel, band and all numbers to this file.
@@ -82,6 +82,9 @@ def results_table(discovery: Discovery) -> Table:
         table.add_row("classical estimate's error on them", percent(check.classical_error))
     if (informed := discovery.identifiability.informed_directions) is not None:
         table.add_row("directions of K determined by the data", str(informed))
+    if discovery.law is not None:
+        best = discovery.law.best
+        table.add_row("law", "none of the simple ones fits" if best is None else f"{best.family}\n{best}")
     worst = [f"{discovery.context.name(r.pair)}: {r.size:+.1f}" for r in discovery.residuals[:3]]
     if worst:
         table.add_row("largest residuals, in standard deviations", "\n".join(worst))

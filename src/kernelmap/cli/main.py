@@ -12,6 +12,7 @@ COMMANDS = {
     "check": "what is in a file of measurements, or what is wrong with it",
     "discover": "the hidden kernel behind measured pairs, with error bar and report",
     "predict": "responses to new inputs, with error bar, from a saved discovery",
+    "suggest": "what to measure next, of the places in a file without f",
     "models": "what is shipped, with size, data and known errors",
     "generate": "a problem's data sets, with true kernels",
     "train": "a kernel map on a problem's systems",

@@ -1,5 +1,6 @@
 """`kernelmap predict`: responses to new inputs, from a saved discovery."""
 
+import csv
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +29,7 @@ def predict(
     Args:
         discovery: the discovery.h5 that `kernelmap discover` wrote.
         file: new inputs, laid out as the measurements were; f may be left out.
-        out: mean and std in the shape of f, as .npz, or one value in each line as .csv.
+        out: mean and std (and t) in the shape of f, as .npz, or one value in each line as .csv.
     """
     if out.suffix not in (".npz", ".csv"):
         raise InputError(f"--out must name a file .npz or .csv, got {out}.")
@@ -38,15 +39,18 @@ def predict(
     mean, std = (inputs.laid_out(values) for values in found.predict(inputs.U))
     with atomic_path(out) as temporary:
         if out.suffix == ".npz":
-            np.savez(temporary, mean=mean, std=std)
+            np.savez(temporary, mean=mean, std=std, **inputs.places)  # pyright: ignore
         else:
-            _write_csv(temporary, mean, std)
+            _write_csv(temporary, mean, std, inputs.places)
     print(f"{mean.size} responses, of shape {escape(str(mean.shape))}, in {escape(str(out))}")
 
 
-def _write_csv(path: Path, mean: np.ndarray, std: np.ndarray) -> None:
-    """The place in f, counted from 0, then mean and std."""
-    places = np.stack(np.unravel_index(np.arange(mean.size), mean.shape), axis=1)
-    header = ",".join([f"axis{axis}" for axis in range(mean.ndim)] + ["mean", "std"])
-    table = np.column_stack([places, mean.ravel(), std.ravel()])
-    np.savetxt(path, table, delimiter=",", header=header, comments="", fmt=["%d"] * mean.ndim + ["%.17g"] * 2)
+def _write_csv(path: Path, mean: np.ndarray, std: np.ndarray, places: dict[str, np.ndarray]) -> None:
+    """The place in f, counted from 0, and its time where that is known, then mean and std."""
+    indices = np.unravel_index(np.arange(mean.size), mean.shape)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow([*(f"axis{axis}" for axis in range(mean.ndim)), *places, "mean", "std"])
+        table.writerows(
+            zip(*indices, *(values.ravel() for values in places.values()), mean.flat, std.flat, strict=True)
+        )

@@ -108,8 +108,8 @@ class Kernel:
         left = read_array(file, "left") if "left" in file else None
         return cls(read_array(file, "right"), read_grid(file, "y"), read_grid(file, "x"), left)
 
-    def export(self, path: Path | str, std: Float[Tensor, "M N"] | None = None) -> None:
-        """Write the values for other programs: .npz (y, x, K, std) or, for a radial kernel, .csv (r, K, std)."""
+    def export(self, path: Path | str, std: Float[Tensor, "M N"] | None = None, coordinate: str = "r") -> None:
+        """Write the values for other programs: .npz (y, x, K, std) or, for K of one coordinate, .csv (r, K, std)."""
         path = Path(path)
         values, y, x = (t.detach().cpu().numpy() for t in (self.values, self.y.points, self.x.points))
         if path.suffix == ".npz":
@@ -117,7 +117,9 @@ class Kernel:
             with atomic_path(path) as temporary:
                 np.savez(temporary, y=y, x=x, K=values, **bar)
         elif path.suffix == ".csv" and values.shape == (1, len(y)) and y.shape[1] == 1:
-            columns = {"r": y[:, 0], "K": values[0]} | ({} if std is None else {"std": std[0].detach().cpu().numpy()})
+            columns = {coordinate: y[:, 0], "K": values[0]} | (
+                {} if std is None else {"std": std[0].detach().cpu().numpy()}
+            )
             table = np.column_stack(list(columns.values()))
             with atomic_path(path) as temporary:
                 np.savetxt(temporary, table, delimiter=",", header=",".join(columns), comments="")

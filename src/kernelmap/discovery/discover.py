@@ -65,6 +65,7 @@ def _systems(batch: Context) -> Iterator[Context]:
 
 def _one(model: KernelMap, context: Context, about: dict[str, Any] | None, device: str | None) -> Discovery:
     check_magnitude(context)
+    model.check_inputs(context)
     for name, values in (("responses f", context.F), ("tokens of u", context.U)):
         if not values.abs().max() > 0:
             raise InputError(f"all {name} are zero: there is nothing to discover.")

@@ -13,10 +13,13 @@ from torch import Tensor
 from kernelmap.core.context import Context
 from kernelmap.core.files import atomic_path
 from kernelmap.core.kernel import Kernel
+from kernelmap.core.places import Places
 from kernelmap.core.posterior import HiddenField, KernelEstimate, Prediction, responses
 from kernelmap.discovery.check import Check, Residual
 from kernelmap.discovery.diagnostics import Diagnostic
 from kernelmap.discovery.identifiability import Identifiability
+from kernelmap.discovery.laws import ClosedForm, closed_form
+from kernelmap.discovery.suggest import Suggestions, suggest
 from kernelmap.estimators import Estimate
 from kernelmap.io.discoveries import KIND, write_state
 
@@ -37,6 +40,8 @@ class Discovery:
     diagnostics: what the user should know.
     residuals: the pairs that the kernel explains worst, with their standardised residuals.
     about: model, hashes of model and data, version, command: what it takes to repeat this.
+    law: which simple laws the pairs speak for, where that was asked for.
+    next: what to measure next, where that was asked for.
     """
 
     kernel: Kernel
@@ -49,6 +54,8 @@ class Discovery:
     diagnostics: tuple[Diagnostic, ...]
     residuals: tuple[Residual, ...] = ()
     about: dict[str, Any] = field(default_factory=dict)
+    law: ClosedForm | None = None
+    next: Suggestions | None = None
 
     @property
     def noise(self) -> float:
@@ -68,6 +75,14 @@ class Discovery:
     def predict(self, U: Float[Tensor, "N n"]) -> Prediction:
         """Mean and standard deviation of the measured responses to n new inputs, noise included."""
         return responses(self.posterior, U)
+
+    def closed_form(self) -> ClosedForm:
+        """Simple laws (exponential, Gaussian, power law, ...) with parameters and errors, ranked by evidence."""
+        return closed_form(self.context, self.posterior) if self.law is None else self.law
+
+    def suggest(self, candidates: Float[Tensor, "N n"], count: int = 3, places: Places | None = None) -> Suggestions:
+        """Of candidates, given by their tokens, those whose measurement would narrow the band most, best first."""
+        return suggest(self.posterior, candidates, count, places)
 
     def save(self, path: Path | str) -> None:
         """Write HDF5, for `load_discovery`: a kernel file with the error bar, the classical estimate, the hidden field
@@ -114,6 +129,10 @@ class Discovery:
             "check": None if self.check is None else self.check.summary(),
             "classical": self.classical.kernel.values.tolist(),
         }
+        if self.law is not None:
+            result["law"] = self.law.to_json()
+        if self.next is not None:
+            result["next"] = self.next.to_json()
         if (hidden := self.hidden) is not None:
             parts = {name: getattr(hidden, name).tolist() for name in ("points", "values", "std")}
             result["hidden"] = {"name": hidden.name, **hidden.constants, **parts}

@@ -1,5 +1,6 @@
 """Where a kernel ends, when the user does not say: by the evidence of the same pairs for a few radii."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -21,17 +22,20 @@ class SelectedRadius(NamedTuple):
 
 
 def select_radius(model: Kernel1dMap, context: Context) -> SelectedRadius:
-    """Tokens on radii up to the largest one: cut where the evidence is largest."""
-    count = len(context.y.points)
-    tried = {rows: cut(context, rows) for rows in (round(fraction * count) for fraction in FRACTIONS) if rows >= 4}
+    """Tokens on radii or lags up to the largest one: cut where the evidence is largest."""
+    model.check_inputs(context)
+    y = context.y.points[:, 0]
+    count, last = int((y > 0).sum()), float(y.max())
+    radii = [last * steps / count for steps in (round(fraction * count) for fraction in FRACTIONS) if steps >= 4]
+    tried = {radius: cut(context, radius) for radius in radii}
     with torch.no_grad():
-        found = {rows: model.posterior(part).log_evidence for rows, part in tried.items()}
-    best = max(found, key=lambda rows: found[rows])
-    radii = {rows: float(context.y.points[rows - 1, 0]) for rows in tried}
-    return SelectedRadius(tried[best], radii[best], {radii[rows]: found[rows] for rows in tried})
+        found = {radius: model.posterior(part).log_evidence for radius, part in tried.items()}
+    best = max(found, key=lambda radius: found[radius])
+    return SelectedRadius(tried[best], best, found)
 
 
-def cut(context: Context, rows: int) -> Context:
-    """The same pairs with the first radii only."""
-    y = Grid(context.y.points[:rows], context.y.weights[:rows])
-    return Context(context.U[:rows], context.F, y, context.x, context.places, context.F_std)
+def cut(context: Context, radius: float) -> Context:
+    """The same pairs with the radii, or lags on both sides of zero, up to a last one."""
+    near = context.y.points[:, 0].abs() <= radius * (1 + 1e-9)
+    y = Grid(context.y.points[near], context.y.weights[near])
+    return replace(context, U=context.U[near], y=y)

@@ -7,10 +7,19 @@ from torch import Tensor
 
 from kernelmap.core.context import Context
 from kernelmap.core.errors import InputError
+from kernelmap.core.files.limits import free_memory
 from kernelmap.core.grids import Grid
 from kernelmap.core.places import Places
 
 Entries = dict[str, Any]
+
+MOST_TOKENS = 2**26
+"""Half a gigabyte; a window of u on both sides of every pair takes twice as much while they are made."""
+
+BYTES_PER_TOKEN = 40
+
+LABELS = ("u_name", "u_unit", "f_name", "f_unit", "x_unit", "t_unit")
+LONGEST_LABEL = 100
 
 
 def numbers(entries: Entries, name: str) -> np.ndarray:
@@ -47,10 +56,71 @@ def is_uniform(points: np.ndarray, first: float) -> bool:
     return bool((np.abs(points - ideal) <= 0.01 * step).all())
 
 
+def word(entries: Entries, name: str) -> str | None:
+    """A text; None where the entry is something else."""
+    value = np.asarray(entries[name])
+    text = value.item() if value.size == 1 else None
+    text = text.decode(errors="replace") if isinstance(text, bytes) else text
+    return text if isinstance(text, str) else None
+
+
+def labels_of(entries: Entries) -> dict[str, str]:
+    """Units and names of u, f and x or t, where the file gives them."""
+    found = {name: word(entries, name) for name in LABELS if name in entries}
+    for name, text in found.items():
+        if text is None or len(text) > LONGEST_LABEL:
+            raise InputError(f"{name} must be a text of at most {LONGEST_LABEL} characters, such as 'mm/day'.")
+    dated = "t" in entries and np.asarray(entries["t"]).dtype.kind in "MUSO"
+    return {name: text for name, text in found.items() if text} | ({"t_unit": "days"} if dated else {})
+
+
+def vanishes_outside(entries: Entries) -> bool:
+    """Whether u is zero where it is not given."""
+    if "outside" not in entries:
+        return False
+    if word(entries, "outside") != "zero":
+        raise InputError(f'outside must be the text "zero" or be left out, got {np.asarray(entries["outside"])}.')
+    return True
+
+
+def radius_steps(entries: Entries, step: float, default: float, samples: str, letter: str) -> int:
+    """Where the kernel ends, in steps of the samples of u."""
+    given = numbers(entries, "radius") if "radius" in entries else np.asarray(default)
+    if given.size != 1 or not step / 2 < given.item() < np.inf:
+        raise InputError(
+            f"radius must be one number above the step {step:.6g} of the {samples}, in the unit of {letter}, got "
+            f"{given}."
+        )
+    if not given.item() / step < MOST_TOKENS:
+        raise InputError(
+            f"the radius {given.item():g} is more than {MOST_TOKENS} steps of the {samples}; give it in the unit of "
+            f"{letter}."
+        )
+    return round(given.item() / step)
+
+
+def require_token_memory(pairs: int, rows: int, count: int, what: str) -> None:
+    """Refuse more tokens than memory holds; u is padded in every row."""
+    if (pairs + rows) * count > min(MOST_TOKENS, free_memory() / BYTES_PER_TOKEN):
+        raise InputError(f"{pairs} pairs of {count} {what}")
+
+
+def listed(dropped: dict[str, int]) -> str:
+    """Which pairs were left out, and why."""
+    return "; ".join(f"{count} where {why}" for why, count in dropped.items() if count) or "none"
+
+
 def context_of(
-    U: Tensor, F: Tensor, y: Grid, x: Grid, operator: str, dropped: str = "none", places: Places | None = None
+    U: Tensor,
+    F: Tensor,
+    y: Grid,
+    x: Grid,
+    operator: str,
+    dropped: str = "none",
+    places: Places | None = None,
+    blocks: tuple[int, ...] | None = None,
 ) -> Context:
     """The context of at least two pairs; `dropped` says which others the file held."""
     if U.shape[-1] < 2:
         raise InputError(f"expected at least 2 pairs, got {U.shape[-1]} (dropped: {dropped}).")
-    return Context(U, F, y, x, places=places, operator=operator)
+    return Context(U, F, y, x, places=places, blocks=blocks, operator=operator)

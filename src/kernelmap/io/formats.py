@@ -1,4 +1,4 @@
-"""HDF5, NPZ and MAT files: which of them a file is, and the arrays in it."""
+"""HDF5, NPZ, MAT and CSV files: which of them a file is, and the arrays in it."""
 
 from pathlib import Path
 
@@ -12,8 +12,9 @@ from kernelmap.core.files.reading import reading
 from kernelmap.io.entries import Entries
 from kernelmap.io.mat import read_mat
 from kernelmap.io.npz import read_npz
+from kernelmap.io.series.table import read_table
 
-SUFFIXES = {".h5": "HDF5", ".hdf5": "HDF5", ".npz": "NPZ", ".mat": "MAT"}
+SUFFIXES = {".h5": "HDF5", ".hdf5": "HDF5", ".npz": "NPZ", ".mat": "MAT", ".csv": "CSV"}
 LONGEST_TEXT = 1000
 
 
@@ -30,11 +31,13 @@ def file_format(path: Path) -> str:
         kind = "NPZ"
     elif head[126:128] in (b"IM", b"MI"):
         kind = "MAT v7.3" if 2 in head[124:126] else "MAT v5"
+    elif path.suffix.lower() == ".csv" and head and b"\0" not in head:
+        kind = "CSV"
     else:
         got = f"a file that begins with {head[:8]!r}" if head else "an empty file"
         raise InputError(
-            f"expected HDF5, NPZ or MAT (v5 or later), got {got}. It may be cut short or of another kind; "
-            "write it again."
+            f"expected HDF5, NPZ or MAT (v5 or later), or a table named .csv, got {got}. It may be cut short or of "
+            "another kind; write it again."
         )
     promised = SUFFIXES.get(path.suffix.lower(), kind)
     if not kind.startswith(promised):
@@ -52,6 +55,8 @@ def read_entries(path: Path, kind: str, known: set[str]) -> Entries:
             return read_npz(path, known)
         if kind == "MAT v5":
             return read_mat(path, known)
+        if kind == "CSV":
+            return read_table(path)
         with h5py.File(path, "r") as file:
             if "kernelmap" in file.attrs:
                 return {f"a kernelmap {read_text(file, 'kernelmap')} file": None}

@@ -1,11 +1,11 @@
 """`read_inputs`: new inputs u for a kernel that is known, and the shape that their responses f have in the file."""
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from kernelmap.core.context import Context
@@ -13,35 +13,53 @@ from kernelmap.core.errors import InputError
 from kernelmap.core.files import existing_file
 from kernelmap.core.grids import Grid
 from kernelmap.core.kernel import Kernel
-from kernelmap.io.entries import Entries, numbers, require_finite, vector
+from kernelmap.core.places import Places
+from kernelmap.io.entries import Entries, numbers, require_finite, vanishes_outside, vector
 from kernelmap.io.fields import fields_on, plane_mesh
 from kernelmap.io.formats import file_format, read_entries
 from kernelmap.io.integral import input_grid, input_rows
 from kernelmap.io.layouts import decide
 from kernelmap.io.measurements import KNOWN
-from kernelmap.io.mesh import functions_on, mesh_step, vanishes_outside
+from kernelmap.io.mesh import functions_on, mesh_step
+from kernelmap.io.placed import Inputs
+from kernelmap.io.series import series_inputs
+from kernelmap.io.series.times import days
 from kernelmap.io.tokens import token_inputs
-from kernelmap.operators.radial import radial_tokens
+from kernelmap.operators import Convolution, Operator, Radial
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """n inputs; the responses (M, n), pair by pair, are the entries `at` of an array of this shape."""
+class Candidates(NamedTuple):
+    """Tokens (N, n) of the places at which a file has no f, and these places."""
 
     U: Float[Tensor, "N n"]
-    shape: tuple[int, ...]
-    at: Int[np.ndarray, " m"]
+    places: Places
 
-    def laid_out(self, values: Float[Tensor, "M n"]) -> np.ndarray:
-        """Responses in the shape of f; NaN where u does not say what f is."""
-        f = np.full(self.shape, np.nan)
-        f.flat[self.at] = values.cpu().numpy().T.ravel()
-        return f
+
+def read_candidates(path: Path | str, kernel: Kernel) -> Candidates:
+    """Of a mesh or a time series: what could be measured next."""
+    inputs = read_inputs(path, kernel)
+    entries = read_entries(Path(path), file_format(Path(path)), KNOWN)
+    operator: type[Operator] = Convolution if "t" in inputs.places else Radial
+    if ("x" not in entries and "t" not in inputs.places) or not kernel.x.is_point:
+        raise InputError(f"{path}: candidates are the places of a mesh or a time series at which f was not measured.")
+    free = np.ones(len(inputs.at), dtype=bool)
+    if "f" in entries:
+        free = np.isnan(numbers(entries, "f").flat[inputs.at])
+    at = inputs.at[free]
+    if not len(at):
+        raise InputError(f"{path}: f was measured at every place where u is known; write NaN where it was not.")
+    size = int(np.prod(inputs.shape))
+    where = np.resize(np.ravel(inputs.places.get("t", entries.get("x"))), size)
+    dated = where.dtype.kind == "M"
+    values = (days(where, "t") if dated else where.astype(np.float64))[at]
+    length = max(inputs.shape) if max(inputs.shape) == size else inputs.shape[-1]
+    places = operator.places(values, at // length, length < size, "date" if dated else "")
+    return Candidates(inputs.U[:, torch.from_numpy(free)], places)
 
 
 def read_inputs(path: Path | str, kernel: Kernel) -> Inputs:
     """The inputs of a file of measurements, which need not hold f; they must be on the kernel's grid."""
-    path = existing_file(path, "a file of inputs (HDF5, NPZ or MAT)")
+    path = existing_file(path, "a file of inputs (HDF5, NPZ, MAT or CSV)")
     try:
         entries = read_entries(path, file_format(path), KNOWN)
         if "a kernelmap context file" in entries:
@@ -50,6 +68,8 @@ def read_inputs(path: Path | str, kernel: Kernel) -> Inputs:
         layout = decide(entries | {"F" if "U" in entries else "f": None})
         if layout == "mesh":
             return _on_mesh(entries, kernel)
+        if layout == "convolution":
+            return series_inputs(entries, kernel)
         if layout == "fields":
             return _on_plane(entries, kernel)
         if layout == "integral":
@@ -76,16 +96,14 @@ def _on_mesh(entries: Entries, kernel: Kernel) -> Inputs:
         raise InputError(f"the kernel's radii have steps of {own:.6g}, the mesh {dx:.6g}; interpolate u to that step.")
     u, count = functions_on(entries, "u", len(x)), y.size
     require_finite("u", u)
-    reached = np.ones(u.shape, dtype=bool)
-    if not vanishes_outside(entries):
-        reached[:, :count] = reached[:, -count:] = False
+    operator = Radial(dx, count)
+    reached = np.broadcast_to(operator.reached(len(x)) | vanishes_outside(entries), u.shape)
     if not reached.any():
         raise InputError(
             f"the mesh is {x[-1] - x[0]:.6g} long, but u must be known within {count * dx:.6g} on both sides of a "
             'point: give u on a longer mesh, or set outside = "zero" if u is zero beyond it.'
         )
-    windows = torch.from_numpy(np.pad(u, ((0, 0), (count, count)))).unfold(-1, 2 * count + 1, 1)
-    tokens = radial_tokens(windows[torch.from_numpy(reached)], count)[:, 0]
+    tokens = operator.tokens_at(u, *np.nonzero(reached))
     return Inputs(tokens.T.contiguous(), numbers(entries, "u").shape, np.flatnonzero(reached))
 
 

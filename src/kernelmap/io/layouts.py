@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelmap.core.errors import InputError
-from kernelmap.io.entries import Entries
+from kernelmap.io.entries import Entries, word
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class Layout:
 
 LAYOUTS = {
     "mesh": Layout(("x", "u", "f"), (), "f(x) = ∫ K(r) [u(x+r) + u(x-r) - 2u(x)] dr, u and f on the mesh x"),
+    "convolution": Layout(("t", "u", "f"), ("t",), "f(t) = ∫ K(s) u(t-s) ds, u and f in time"),
     "fields": Layout(("x1", "x2", "u", "f"), ("x1", "x2"), "fields u and f on the plane mesh x1, x2"),
     "tokens on radii": Layout(("U", "F", "r"), ("U", "F"), "f_j = Σ K(r) w(r) U[r, j], a pair in each column"),
     "tokens on points": Layout(
@@ -30,13 +31,14 @@ LAYOUTS = {
 
 OPERATORS = {
     "radial": ("mesh",),
+    "convolution": ("convolution",),
     "fields": ("fields",),
     "tokens": ("tokens on radii", "tokens on points"),
     "integral": ("integral",),
 }
 """What the entry `operator` may say, and the layouts that it allows."""
 
-PLANNED = {"t": "a convolution", "positions": "an interaction"}
+PLANNED = {"positions": "an interaction"}
 """Entries that mark layouts which are not read yet."""
 
 
@@ -88,15 +90,14 @@ def _said(entries: Entries) -> tuple[str, ...]:
     """The layouts that the entry `operator` allows; all without it."""
     if "operator" not in entries:
         return tuple(LAYOUTS)
-    word = np.asarray(entries["operator"])
-    name = word.item() if word.size == 1 else None
-    name = name.decode() if isinstance(name, bytes) else name
+    name = word(entries, "operator")
     if name not in OPERATORS:
-        raise InputError(f"operator must be the text {', '.join(map(repr, OPERATORS))} or be left out, got {word}.")
+        given = np.asarray(entries["operator"])
+        raise InputError(f"operator must be the text {', '.join(map(repr, OPERATORS))} or be left out, got {given}.")
     return OPERATORS[name]
 
 
 def _words(layouts: list[str]) -> str:
     """The values of `operator` that stand for layouts."""
-    names = [word for word, meant in OPERATORS.items() if set(meant) & set(layouts)]
+    names = [name for name, meant in OPERATORS.items() if set(meant) & set(layouts)]
     return " or ".join(map(repr, names))

@@ -1,6 +1,6 @@
 """`read_measurements`: from the path of a file to the context in it, and to what was found."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -9,32 +9,35 @@ import torch
 from kernelmap.core.context import Context, check_magnitude
 from kernelmap.core.errors import InputError
 from kernelmap.core.files import existing_file, reading
-from kernelmap.io.entries import Entries, context_of
+from kernelmap.io.entries import LABELS, Entries, context_of, labels_of
 from kernelmap.io.fields import field_context
 from kernelmap.io.formats import file_format, read_entries
 from kernelmap.io.integral import integral_context
 from kernelmap.io.layouts import LAYOUTS, also, decide
 from kernelmap.io.mesh import mesh_context
+from kernelmap.io.series import series_context
 from kernelmap.io.tokens import token_context
 
-KNOWN = {"radius", "outside", "operator"}.union(*(layout.names for layout in LAYOUTS.values()))
+KNOWN = {"radius", "outside", "operator", "lags", "t_f", *LABELS}.union(*(layout.names for layout in LAYOUTS.values()))
 
 
 @dataclass(frozen=True)
 class Measurements:
     """The pairs of one system in float64, and in plain words what was found in the file.
 
-    has_radius: False where the mesh of a radial kernel came without one: the largest possible was taken.
+    has_radius: False where u and f came without one: the largest possible was taken.
+    labels: units and names that the file gives of u, f and x or t: u_unit, f_name, ...
     """
 
     context: Context
     found: dict[str, str]
     has_radius: bool = True
+    labels: dict[str, str] = field(default_factory=dict)
 
 
 def read_measurements(path: Path | str) -> Measurements:
     """Format by the file's first bytes, layout by the names of its entries."""
-    path = existing_file(path, "a file of measurements (HDF5, NPZ or MAT)")
+    path = existing_file(path, "a file of measurements (HDF5, NPZ, MAT or CSV)")
     try:
         with reading(path, "file of measurements", "write it again"):
             kind = file_format(path)
@@ -42,6 +45,7 @@ def read_measurements(path: Path | str) -> Measurements:
             layout = "context" if "a kernelmap context file" in entries else decide(entries)
             context, dropped = _context(path, entries, layout)
             check_magnitude(context)
+            labels = labels_of(entries)
     except InputError as error:
         raise error if str(error).startswith(str(path)) else InputError(f"{path}: {error}") from error
     saved = {"U": context.U, "F": context.F}
@@ -52,20 +56,33 @@ def read_measurements(path: Path | str) -> Measurements:
         "format": kind,
         "layout": layout,
         "entries": ", ".join(f"{name} {tuple(np.shape(array)) or 'scalar'}" for name, array in arrays.items()),
-        "radii" if x.is_point and y.dim == 1 else "points": f"{len(y.points)} from {low} to {high}",
+        _grid_name(context): f"{len(y.points)} from {low} to {high}",
         "outputs": str(x.size),
         "pairs": str(context.d),
         "dropped": dropped,
     }
     if (other := also(entries, layout)) is not None:
         found["could also be"] = other
-    return Measurements(context, found, layout != "mesh" or "radius" in entries)
+    if context.blocks is not None:
+        found["inputs"] = f"{len(context.blocks)} that act together"
+    if labels:
+        found["labels"] = ", ".join(f"{name} {text}" for name, text in labels.items())
+    unknown = layout in ("mesh", "convolution") and "radius" not in entries
+    return Measurements(context, found, not unknown, labels)
+
+
+def _grid_name(context: Context) -> str:
+    if context.operator == "convolution":
+        return "lags"
+    return "radii" if context.x.is_point and context.y.dim == 1 else "points"
 
 
 def _context(path: Path, entries: Entries, layout: str) -> tuple[Context, str]:
     """The context, and in words which pairs were dropped."""
     if layout == "mesh":
         return mesh_context(entries)
+    if layout == "convolution":
+        return series_context(entries)
     if layout == "fields":
         return field_context(entries), "none"
     if layout == "integral":
@@ -78,4 +95,4 @@ def _saved_context(path: Path) -> Context:
     if context.batch_shape.numel() != 1:
         raise InputError(f"expected one system, got a batch of shape {tuple(context.batch_shape)}; save one by one.")
     one = context[(0,) * len(context.batch_shape)].to(torch.float64)
-    return context_of(one.U, one.F, one.y, one.x, one.operator or "tokens", places=one.places)
+    return context_of(one.U, one.F, one.y, one.x, one.operator or "tokens", places=one.places, blocks=one.blocks)

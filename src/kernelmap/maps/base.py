@@ -33,6 +33,7 @@ class KernelMap(nn.Module):
         at_any_point: whether the kernel is a function of its output point.
         any_range: whether it takes grids of any range, not only that of training.
         tied_to_pairs: whether contexts must have exactly the d pairs of training.
+        several_inputs: whether it finds a kernel for each of several inputs that act together.
     """
 
     name: str = ""
@@ -41,6 +42,7 @@ class KernelMap(nn.Module):
     at_any_point: ClassVar[bool] = False
     any_range: ClassVar[bool] = False
     tied_to_pairs: ClassVar[bool] = True
+    several_inputs: ClassVar[bool] = False
 
     u_mean: Tensor
     u_std: Tensor
@@ -77,6 +79,15 @@ class KernelMap(nn.Module):
             raise InputError(
                 f"this model takes contexts of exactly d = {self.shape.d} pairs, got {d}. "
                 f"Select {self.shape.d} pairs, or use a model trained for d = {d}."
+            )
+
+    def check_inputs(self, context: Context) -> None:
+        """Refuse several inputs that act together where the map finds one kernel."""
+        if context.blocks is not None and len(context.blocks) > 1 and not self.several_inputs:
+            raise InputError(
+                f"u holds {len(context.blocks)} inputs that act together, and the map {self.name} does not take "
+                "several yet: it finds one kernel. Give one input, or one that you put together, such as rain - 0.8 "
+                "evaporation."
             )
 
     def check_context(self, context: Context) -> None:

@@ -1,5 +1,10 @@
 """The functionals g[u] that make tokens of measured inputs."""
 
-from kernelmap.operators.radial import radial_tokens
+from kernelmap.operators.base import Operator
+from kernelmap.operators.convolution import LAGS, Convolution, Lags
+from kernelmap.operators.radial import Radial, radial_tokens
 
-__all__ = ["radial_tokens"]
+OPERATORS: dict[str, type[Operator]] = {kind.name: kind for kind in (Radial, Convolution)}
+"""By name; contexts of other layouts have tokens without an operator of ours."""
+
+__all__ = ["LAGS", "OPERATORS", "Convolution", "Lags", "Operator", "Radial", "radial_tokens"]

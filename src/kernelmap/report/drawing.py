@@ -15,6 +15,7 @@ from torch import Tensor
 
 from kernelmap.core.grids import Grid
 from kernelmap.discovery import Discovery
+from kernelmap.operators import OPERATORS
 
 INK, FAINT, UNOBSERVED_COLOUR = "#1c2733", "#5b6875", "#e9ebee"
 MODEL, BAND, CLASSICAL, OUTSIDE = "#1b5e9e", "#bcd6ee", "#b4560f", "#b3261e"
@@ -88,8 +89,38 @@ def position(y: Grid) -> np.ndarray:
     return array(y.points)[:, 0] if y.dim == 1 else np.arange(len(y.points))
 
 
-def letter(discovery: Discovery) -> str:
-    return "r" if discovery.context.x.is_point else "y"
+def coordinate(discovery: Discovery) -> str:
+    """The letter of what the kernel is a function of."""
+    operator = OPERATORS.get(discovery.context.operator or "")
+    return operator.coordinate if operator else "r" if discovery.context.x.is_point else "y"
+
+
+def coordinate_axis(discovery: Discovery) -> str:
+    """Such as `r` or `lag s (days)`."""
+    operator = OPERATORS.get(discovery.context.operator or "")
+    return with_unit(operator.axis if operator else coordinate(discovery), unit(discovery, "x", "t"))
+
+
+def kernel_axis(discovery: Discovery) -> str:
+    """K with its unit, f per u and per x, where all three are known."""
+    if not discovery.context.x.is_point:
+        return "K(x, y)"
+    units = unit(discovery, "f"), unit(discovery, "u"), unit(discovery, "x", "t")
+    return with_unit(f"K({coordinate(discovery)})", f"{units[0]} / ({units[1]} · {units[2]})" if all(units) else "")
+
+
+def named(discovery: Discovery, variable: str) -> str:
+    """What the user calls u or f."""
+    return discovery.about.get("labels", {}).get(f"{variable}_name", variable)
+
+
+def unit(discovery: Discovery, *variables: str) -> str:
+    labels = discovery.about.get("labels", {})
+    return next((labels[f"{name}_unit"] for name in variables if f"{name}_unit" in labels), "")
+
+
+def with_unit(text: str, unit: str) -> str:
+    return f"{text} ({unit})" if unit else text
 
 
 def field(y: Grid, values: Tensor) -> np.ndarray:

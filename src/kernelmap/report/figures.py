@@ -70,7 +70,11 @@ def answer_pictures(discovery: Discovery, figure: Any) -> list[Picture]:
             caption = "Measurements that were kept back; below, the errors. They are too few for a band."
         return [
             *pictures,
-            Picture("Predicted and measured", caption, drawing.inline_svg(_prediction(discovery.check), "prediction")),
+            Picture(
+                "Predicted and measured",
+                caption,
+                drawing.inline_svg(_prediction(discovery, discovery.check), "prediction"),
+            ),
         ]
 
 
@@ -118,7 +122,7 @@ def _hidden(discovery: Discovery) -> list[Picture]:
 
 
 def _kernel(discovery: Discovery, truth: Tensor | None) -> Any:
-    y, x = discovery.kernel.y, discovery.kernel.x
+    y = discovery.kernel.y
     rows = _shown(discovery)
     mean, band, classical = (
         drawing.field(y, values)[rows]
@@ -149,8 +153,8 @@ def _kernel(discovery: Discovery, truth: Tensor | None) -> Any:
         # A classical estimate may swing far outside; it must not flatten the answer.
         margin = 0.08 * (high.max() - low.min()) or 1.0
         axes.set(ylim=(low.min() - margin, high.max() + margin), xlim=(at[0], at[-1]))
-        axes.set_ylabel("K(r)" if x.is_point else "K(x, y)")
-    panels[-1].set_xlabel(drawing.letter(discovery))
+        axes.set_ylabel(drawing.kernel_axis(discovery))
+    panels[-1].set_xlabel(drawing.coordinate_axis(discovery))
     drawing.legend_above(figure, panels[0])
     return figure
 
@@ -197,7 +201,7 @@ def _kernel_maps(
     return figure
 
 
-def _prediction(check: Check) -> Any:
+def _prediction(discovery: Discovery, check: Check) -> Any:
     mean, std = check.mean, check.std
     measured = drawing.array(check.heldout.F).ravel()
     scale = np.sqrt(np.mean(measured**2)) or 1.0
@@ -219,8 +223,11 @@ def _prediction(check: Check) -> Any:
         if of.any():
             upper.errorbar(measured[of], (measured + error)[of], band[of], **look, label=name)
             lower.errorbar(measured[of], 100 * error[of] / scale, 100 * band[of] / scale, **look)
-    upper.set_ylabel("predicted f")
-    lower.set(xlabel="measured f", ylabel="error, % of\ntypical f")
+    f = drawing.named(discovery, "f")
+    upper.set_ylabel(f"predicted {f}")
+    lower.set(
+        xlabel=drawing.with_unit(f"measured {f}", drawing.unit(discovery, "f")), ylabel=f"error, % of\ntypical {f}"
+    )
     lower.locator_params(axis="x", nbins=6)
     figure.align_ylabels()
     drawing.legend_above(figure, upper)

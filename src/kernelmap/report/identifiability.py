@@ -53,7 +53,8 @@ def _rho(discovery: Discovery) -> Any:
     else:
         axes.fill_between(drawing.position(y), drawing.field(y, rho), color=drawing.BAND, lw=0)
         axes.plot(drawing.position(y), drawing.field(y, rho), color=drawing.MODEL, lw=1.6, label="ρ")
-        axes.set(xlabel=drawing.letter(discovery), ylabel=f"ρ({drawing.letter(discovery)})", ylim=(0, None), xmargin=0)
+        at, letter = drawing.coordinate_axis(discovery), drawing.coordinate(discovery)
+        axes.set(xlabel=at, ylabel=f"ρ({letter})", ylim=(0, None), xmargin=0)
     drawing.shade_unobserved(axes, discovery)
     drawing.legend_above(figure, axes)
     return figure
@@ -95,6 +96,6 @@ def _variance_reduction(discovery: Discovery) -> Any:
     axes.fill_between(at, known, color=drawing.BAND, lw=0, label="data")
     axes.fill_between(at, known, 1, color=PRIOR, lw=0, label="prior")
     axes.plot(at, known, color=drawing.MODEL, lw=1.6)
-    axes.set(xlabel=drawing.letter(discovery), ylabel="fraction determined by data", ylim=(0, 1), xmargin=0)
+    axes.set(xlabel=drawing.coordinate_axis(discovery), ylabel="fraction determined by data", ylim=(0, 1), xmargin=0)
     drawing.legend_above(figure, axes)
     return figure

@@ -57,7 +57,7 @@ def _all(files: Sequence[Path], model: str, out: Path, jobs: int, device: str | 
 
 def _row(file: Path, model: str, out: Path, device: str | None) -> tuple[Path, Row]:
     try:
-        existing_file(file, "a file of measurements (HDF5, NPZ or MAT)")
+        existing_file(file, "a file of measurements (HDF5, NPZ, MAT or CSV)")
         if not _finished(out / DISCOVERY, file, model):
             discover_file(file, model, out, device=device)
         numbers = read_numbers(out / DISCOVERY)[1]

@@ -20,6 +20,8 @@ NAMES = {
     "commit": "Commit",
 }
 
+MOST_LAWS, LEAST_PROBABILITY = 4, 0.001
+
 
 def write_report(
     discovery: Discovery, path: Path | str, truth: Tensor | None = None, figure: Any | None = None
@@ -44,6 +46,8 @@ def render(discovery: Discovery, truth: Tensor | None = None, figure: Any | None
         diagnostics=discovery.diagnostics,
         answer=answer_pictures(discovery, figure or kernel_figure(discovery, truth)),
         identifiability=identifiability_pictures(discovery),
+        laws=_laws(discovery),
+        suggestions=_suggestions(discovery),
         numbers=_numbers(discovery),
         origin=_origin(discovery),
         command=discovery.about.get("command"),
@@ -96,6 +100,27 @@ def _numbers(discovery: Discovery) -> list[tuple[str, str]]:
             for residual in discovery.residuals
         ],
         ("Regularisation λ of the classical estimate", f"{discovery.classical.regularisation:.2e}"),
+    ]
+
+
+def _laws(discovery: Discovery) -> list[tuple[str, str]]:
+    """The likeliest laws, and how likely each is."""
+    if discovery.law is None:
+        return []
+    shown = [law for law in discovery.law.laws if law.probability > LEAST_PROBABILITY][:MOST_LAWS]
+    rows = [(f"{law.family}, {_percent(law.probability)}", str(law)) for law in shown]
+    if discovery.law.best is None:
+        rows.insert(0, ("none fits", "A kernel without a law explains the pairs better than every law that was tried."))
+    return rows
+
+
+def _suggestions(discovery: Discovery) -> list[tuple[str, str]]:
+    if discovery.next is None:
+        return []
+    now = discovery.next.band
+    return [
+        (f"{number}. {suggestion.name}", f"narrows the mean band to {_percent(suggestion.band / now)} of today's")
+        for number, suggestion in enumerate(discovery.next.suggestions, 1)
     ]
 
 

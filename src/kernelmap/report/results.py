@@ -1,14 +1,17 @@
 """What `kernelmap discover` leaves for one file of measurements: report, figure, kernel and the discovery itself."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from kernelmap.core.files import file_sha256, locked, require_other, together, write_json
 from kernelmap.core.provenance import provenance
 from kernelmap.core.terminal import encodable
 from kernelmap.discovery import Discovery, discover
+from kernelmap.discovery.laws import has_laws
 from kernelmap.discovery.radius import select_radius
 from kernelmap.io import find_model, load_model, read_measurements
 from kernelmap.posterior import Kernel1dMap
+from kernelmap.report.drawing import coordinate
 from kernelmap.report.figures import kernel_figure, save_figure
 from kernelmap.report.page import write_report
 
@@ -22,12 +25,16 @@ def discover_file(file: Path, model: str, out: Path, json: Path | None = None, d
     loaded, _ = load_model(model)
     measurements = read_measurements(file)
     about = {"model": encodable(model), "data": encodable(file.name), **hashes(file, model), **provenance()}
+    if measurements.labels:
+        about["labels"] = measurements.labels
     context = measurements.context
     with locked(out):
         if not measurements.has_radius and isinstance(loaded, Kernel1dMap):
             context, about["radius"], evidence = select_radius(loaded, context)
             about["radii"] = ", ".join(f"{tried:.4g}" for tried in evidence)
         discovery = discover(loaded, context, about, device)
+        if has_laws(discovery.context, discovery.posterior):
+            discovery = replace(discovery, law=discovery.closed_form())
         write_results(discovery, out, json)
     return discovery
 
@@ -43,7 +50,9 @@ def write_results(discovery: Discovery, out: Path, json: Path | None = None) -> 
         save_figure(figure, staging / "kernel.png")
         one_coordinate = discovery.kernel.x.is_point and discovery.kernel.y.dim == 1
         std = discovery.std if discovery.has_band else None
-        discovery.kernel.export(staging / ("kernel.csv" if one_coordinate else "kernel.npz"), std)
+        discovery.kernel.export(
+            staging / ("kernel.csv" if one_coordinate else "kernel.npz"), std, coordinate(discovery)
+        )
         discovery.save(staging / DISCOVERY)
     if json is not None:
         write_json(json, discovery.to_json())

@@ -1,0 +1,38 @@
+"""Tables of laws that were named, and of measurements that were suggested."""
+
+import numpy as np
+from measured import markdown, part
+
+
+def laws() -> str:
+    """Both runs of the kernels of known law: the law found first, and its parameters' errors."""
+    rows = []
+    for run in ("known", "fresh"):
+        for name, found in part("laws", run).items():
+            errors = ", ".join(f"{key} {value:+.1f}" for key, value in found["standardised_errors"].items())
+            first = found["first"] if found["first"] == found["family"] else f"**{found['first']}**"
+            over = f"{found['log_evidence_over_second']:.1f} / {found['log_evidence_over_no_law']:.1f}"
+            rows.append([f"{name}, {run}", first, found["second"], over, errors])
+    header = ["kernel", "first", "second", "log evidence over second / no law", "errors of parameters, in their std"]
+    return markdown(header, rows)
+
+
+def no_law() -> str:
+    rows = [
+        [name, found["first"], f"{found['log_evidence_over_no_law']:.0f}", "yes" if found["fits"] else "none fits"]
+        for name, found in part("laws", "none").items()
+    ]
+    return markdown(["kernel", "nearest law", "log evidence over no law", "said to fit"], rows)
+
+
+def suggestions() -> str:
+    """Mean over systems of the band, relative to that before."""
+    systems = part("suggestions", "narrowing").values()
+    expected, suggested = (np.mean([s[key] / s["before"] for s in systems]) for key in ("expected", "suggested"))
+    random = np.mean([np.mean(s["random"]) / s["before"] for s in systems])
+    rows = [
+        ["three at random", "-", f"{random:.3f}", f"{1 - random:.1%}"],
+        ["the three suggested", f"{expected:.3f}", f"{suggested:.3f}", f"{1 - suggested:.1%}"],
+        ["times as much", "", "", f"{(1 - suggested) / (1 - random):.2f}"],
+    ]
+    return markdown(["measured", "band expected, of that before", "band found", "narrowed by"], rows)
