@@ -65,9 +65,9 @@ def test_sizes_are_the_printed_ones(name):
 
 def test_table_3_has_the_papers_maps_on_every_task():
     rows = TABLE3.rows
-    assert len(rows) == 24
-    assert sum(bool(row.printed and row.printed.operator) for row in rows.values()) == 8
-    row = rows["nao-50-40-p-to-g"]
+    assert len(rows) == 34
+    assert sum(bool(row.printed and row.printed.operator) for row in rows.values()) == 12
+    row = rows["nao-50-40-p-to-g-network"]
     assert (row.options.dk, row.options.normaliser, row.recipe.validation_systems) == (40, "array", 9)
     assert cells(TABLE3, {})[1][1][1][:4] == ["NAO, g-to-p", "- (189234)", "-", "3.19"]
 

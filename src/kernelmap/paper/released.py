@@ -32,7 +32,7 @@ def import_released(path: Path | str, data: RadialData) -> NAO:
     layers = _layers(weights, path)
     train = data.train
     context = train.batch(strided_draws(train.pairs, d)[:1], torch.arange(1))
-    model = NAO(ContextShape.of(context), NAOOptions(dk=dk, layers=layers)).double()
+    model = NAO(ContextShape.of(context), NAOOptions(dk=dk, layers=layers, mixer="network")).double()
     state: dict[str, Tensor] = {}
     with reading(path, "released NAO", "download it again"):
         for layer in range(layers):

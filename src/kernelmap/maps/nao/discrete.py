@@ -35,17 +35,11 @@ class DiscreteNAO(NAO):
         return self.normaliser == "array"
 
     def mixed(
-        self,
-        at: Float[Tensor, "m dx"],
-        coordinates: tuple[Tensor, Tensor],
-        h: Float[Tensor, " n"],
-        q: Float[Tensor, "*#b H n dk"],
+        self, x: Grid, context: Context, h: list[Tensor], q: Float[Tensor, "*#b H n dk"]
     ) -> Float[Tensor, "*#b H M dk"]:
         return integral(self.matrix, q)
 
-    def rows(
-        self, at: Float[Tensor, "m dx"], coordinates: tuple[Tensor, Tensor], h: Float[Tensor, " n"]
-    ) -> Float[Tensor, "H M n"]:
+    def rows(self, x: Grid, context: Context, h: list[Tensor]) -> Float[Tensor, "H M n"]:
         return self.matrix
 
     def kernel_at(self, context: Context, x: Grid) -> Kernel:

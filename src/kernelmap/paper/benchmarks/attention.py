@@ -33,7 +33,7 @@ def measure(n: int, batch: int, dtype: str, against_textbook: bool, repeats: int
     kind = getattr(torch, dtype)
     grid = grids.radii(11 / n, n)
     context = Context(torch.randn(batch, n, D, dtype=kind), torch.randn(batch, 1, D, dtype=kind), grid, grids.point())
-    model = NAO(ContextShape.of(context), NAOOptions(dk=DK)).to(kind)
+    model = NAO(ContextShape.of(context), NAOOptions(dk=DK, mixer="network")).to(kind)
     ours, f, gradients = fastest_step(lambda: model(context).apply(context.U), model, context, repeats)
     case = {"n": n, "d": D, "dk": DK, "batch": batch, "dtype": dtype}
     theirs = ratio = difference = None

@@ -56,7 +56,7 @@ class MechanicsRow(Row):
         if self.map in ORDER_FREE:
             return MAPS[self.map].Options(basis="sines", waves=ORDER_FREE_WAVES[self.map])
         normaliser = "functions" if self.map == "nao" else "array"
-        return NAOOptions(dk=self.dk, normaliser=normaliser, per_component=True)
+        return NAOOptions(dk=self.dk, normaliser=normaliser, mixer=self.mixer, per_component=True)
 
     @property
     def recipe(self) -> Recipe:

@@ -50,9 +50,11 @@ class Modes:
         values = torch.ones(len(grid.points), len(self.waves), dtype=torch.float64, device=grid.points.device)
         if not self.domain.is_point:
             wave = torch.sin if self.basis == "sines" else torch.cos
-            k = torch.tensor(self.waves, dtype=torch.float64, device=grid.points.device)
-            norms = torch.where(k > 0, sqrt(2), 1.0)
-            values = (norms * wave(pi * k * self.places(grid)[:, None, :])).prod(dim=-1)
+            t = self.places(grid)
+            k = torch.arange(self.waves[-1][0] + 1, dtype=torch.float64, device=t.device)
+            each = torch.where(k > 0, k.new_tensor(sqrt(2)), 1.0) * wave(pi * k * t[..., None])
+            for direction, numbers in enumerate(torch.tensor(self.waves, device=t.device).unbind(dim=1)):
+                values = values * each[:, direction, numbers]
         return torch.block_diag(*[values] * self.domain.components)
 
     def inside(self, grid: Grid) -> Float[Tensor, " size"]:
