@@ -14,7 +14,7 @@ from kernelmap.core.grids import Grid
 from kernelmap.core.kernel import Kernel
 from kernelmap.maps.base import KernelMap
 from kernelmap.maps.componentwise import Componentwise
-from kernelmap.maps.nao.attention import AttendedTokens, join_heads, split_heads, stack_blocks
+from kernelmap.maps.nao.attention import AttendedTokens, Blocks, join_heads, split_heads, stack_blocks
 from kernelmap.maps.nao.functions import Convolution, NetworkFunction, SpectralFunction, TwoPointFunction
 from kernelmap.maps.nao.layernorm import NormedTokens
 from kernelmap.maps.nao.norms import ContinuousNormaliser, FunctionNorm, TokenNorm
@@ -68,7 +68,8 @@ class NAO(KernelMap):
         """Models of earlier versions name no mixer: theirs are networks."""
         if values.pop("rank", None) is not None:
             raise InputError("W of low rank is no form of NAO any more; train it again with --mixer spectral.")
-        return NAOOptions(**{"mixer": "network"} | values)
+        saved: dict[str, Any] = {"mixer": "network"} | values
+        return NAOOptions(**saved)
 
     @property
     def last_norm(self) -> bool:
@@ -95,15 +96,12 @@ class NAO(KernelMap):
             return u
         return torch.cat([u, self.w_f.rows(x, context.x, self._f_weights(h))], dim=-1)
 
-    def mixed(
-        self, x: Grid, context: Context, h: list[Tensor], q: Float[Tensor, "*#b H n dk"]
-    ) -> Float[Tensor, "*#b H M dk"]:
-        """[W_u W_f] diag(h) Q, without the matrix."""
-        size = context.y.size
-        left = self.w_u.integrate(x, context.y, h[0], q[..., :size, :])
+    def mixed(self, x: Grid, context: Context, h: list[Tensor], q: Blocks) -> Float[Tensor, "*#b H M dk"]:
+        """[W_u W_f] diag(h) Q, without the matrix, from the queries (*b, H, n, dk) of each block of tokens."""
+        left = self.w_u.integrate(x, context.y, h[0], q[0])
         if self.w_f is None:
             return left
-        return left + self.w_f.integrate(x, context.x, self._f_weights(h), q[..., size:, :])
+        return left + self.w_f.integrate(x, context.x, self._f_weights(h), q[1])
 
     def _f_weights(self, h: list[Tensor]) -> Float[Tensor, " M"]:
         """Of f-tokens in the kernel: a single one is a point, not an integral."""
@@ -116,7 +114,8 @@ class NAO(KernelMap):
         coordinates, h = self.geometry(context)
         if self.normaliser in ("array", "functions"):
             q, k = self.layer_normed(context, coordinates, h)
-            return self.from_queries(context, x, q, join_heads(k))
+            blocks = q.split([len(part) for part in h], dim=-2)
+            return self.from_queries(context, x, blocks, join_heads(k[..., : context.y.size, :]))
         X = self.tokens(context, h)
         if self.normaliser == "tokens":
             first, *norms = [norm for norm in self.norms if isinstance(norm, TokenNorm)]
@@ -128,21 +127,19 @@ class NAO(KernelMap):
             X = X.attend(projection.weight.mT, projection.bias, *norm(coordinates[: len(h)]))
         return self.mix(X, context, x)
 
-    def from_queries(
-        self, context: Context, x: Grid, q: Float[Tensor, "*#b H n dk"], k: Float[Tensor, "*#b n Hdk"]
-    ) -> Kernel:
-        """Σ_heads rows Q K_uᵀ, as factors."""
+    def from_queries(self, context: Context, x: Grid, q: Blocks, k: Float[Tensor, "*#b N Hdk"]) -> Kernel:
+        """Σ_heads rows Q K_uᵀ, as factors, from the queries of all tokens and the keys of u-tokens."""
         left = join_heads(self.mixed(x, context, self.geometry(context)[1], q))
         scale = self.unit / sqrt(self.options.dk)
-        return Kernel(k[..., : context.y.size, :].mT, context.y, x, left * scale)
+        return Kernel(k.mT, context.y, x, left * scale)
 
     def mix(self, X: AttendedTokens | NormedTokens, context: Context, x: Grid) -> Kernel:
         """Σ_heads rows Q K_uᵀ. With fewer rows than columns of Q, from vectors: (rows X) W_Q W_Kᵀ Xᵀ."""
         weight, bias = self.linear_layers[-1].weight, self.linear_layers[-1].bias
         heads, M = self.options.heads, x.size
         if weight.shape[0] // 2 < M:
-            q, k = (stack_blocks(X.times(weight.mT)) + bias).chunk(2, dim=-1)
-            return self.from_queries(context, x, split_heads(q, heads), k)
+            q, k = zip(*((z + bias).chunk(2, dim=-1) for z in X.times(weight.mT)), strict=True)
+            return self.from_queries(context, x, [split_heads(part, heads) for part in q], k[0])
         rows = self.rows(x, context, self.geometry(context)[1]) / sqrt(self.options.dk) * self.unit
         w_q, w_k = weight.unflatten(0, (2, heads, -1))
         b_q, b_k = bias.unflatten(0, (2, heads, -1))

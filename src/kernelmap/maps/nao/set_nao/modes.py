@@ -50,11 +50,12 @@ class Modes:
         values = torch.ones(len(grid.points), len(self.waves), dtype=torch.float64, device=grid.points.device)
         if not self.domain.is_point:
             wave = torch.sin if self.basis == "sines" else torch.cos
-            t = self.places(grid)
-            k = torch.arange(self.waves[-1][0] + 1, dtype=torch.float64, device=t.device)
-            each = torch.where(k > 0, k.new_tensor(sqrt(2)), 1.0) * wave(pi * k * t[..., None])
-            for direction, numbers in enumerate(torch.tensor(self.waves, device=t.device).unbind(dim=1)):
-                values = values * each[:, direction, numbers]
+            first, last = self.waves[0][0], self.waves[-1][0]
+            k = torch.arange(first, last + 1, dtype=torch.float64, device=grid.points.device)
+            norms = torch.where(k > 0, k.new_tensor(sqrt(2)), 1.0)
+            values = torch.ones_like(grid.points[:, :1])
+            for t in self.places(grid).unbind(dim=1):
+                values = (values[:, :, None] * (norms * wave(pi * k * t[:, None]))[:, None, :]).flatten(1)
         return torch.block_diag(*[values] * self.domain.components)
 
     def inside(self, grid: Grid) -> Float[Tensor, " size"]:
