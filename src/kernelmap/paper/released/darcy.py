@@ -53,7 +53,7 @@ def import_released_darcy(path: Path | str, grid: Grid, moments: Moments) -> NAO
     domain = Domain.of(grid, 1.0)
     options = NAOOptions(dk=dk, layers=layers, normaliser="array", mixer="network")
     model = NAO(ContextShape(d, grid.size, grid.size, domain, domain), options).double()
-    state = {name: torch.tensor(value).double() for name, value in moments._asdict().items()}
+    state = {name: torch.tensor(value, dtype=torch.float64) for name, value in moments._asdict().items()}
     with reading(path, "released Darcy NAO", "download it again"):
         for part in ("weight", "bias"):
             for layer in range(layers):
