@@ -22,8 +22,8 @@ from kernelmap.paper.benchmarks.textbook import textbook_response
 
 D, DK, BATCH = 50, 40, 10
 SQUARE_UP_TO = 41
-"""Nodes in each direction for what is of order N²: at 61 x 61 the textbook's attention matrices alone take several times
-the memory of a desk computer, and a step of networks half a minute."""
+"""Nodes in each direction for what is of order N²: at 61 x 61 a step of networks takes half a minute, and the
+textbook's attention matrices alone several times the memory of a desk computer."""
 
 
 def bench_darcy(repeats: int) -> dict[str, Any]:
