@@ -1,6 +1,6 @@
 """The authors' released Darcy checkpoints, where their files are: against the released outputs, and on our own systems.
 
-    python experiments/released_darcy.py FOLDER
+    python experiments/released_darcy.py FOLDER/released
 
 Writes results/darcy/released.json. Tokens of our systems are standardised as the released code does it; the errors are
 those of the models as they are, and with pressures multiplied by the one factor that suits all contexts best.
@@ -58,7 +58,7 @@ if __name__ == "__main__":
     start, folder = time.process_time(), Path(sys.argv[1])
     made = {
         "results": {name: measured(folder, name) for name in CASES},
-        "command": "python experiments/released_darcy.py FOLDER",
+        "command": "python experiments/released_darcy.py FOLDER/released",
     }
     made |= {"seed": 0, "commit": provenance()["commit"], "seconds": round(time.process_time() - start, 1)}
     write_json(RESULTS / "darcy" / "released.json", made)
