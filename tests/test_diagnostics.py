@@ -3,13 +3,13 @@
 import pytest
 import torch
 
+from kernel1d_systems import model, waves
 from kernelmap.core import grids
 from kernelmap.core.context import Context, distinct_inputs
 from kernelmap.core.errors import InputError
 from kernelmap.core.places import Places
 from kernelmap.discovery import discover
 from kernelmap.discovery.check import check_heldout
-from test_kernel1d import model, waves
 
 
 def seen(context: Context) -> str:
