@@ -18,7 +18,7 @@ from kernelmap.core.grids import Grid
 from kernelmap.core.metrics import relative_difference
 from kernelmap.io.models import load_model, save_model
 from kernelmap.maps import NAO, NAOOptions
-from kernelmap.maps.nao.functions import Convolution, SpectralFunction, TwoPointFunction
+from kernelmap.maps.nao.functions import Convolution, NetworkFunction, SpectralFunction, TwoPointFunction
 from kernelmap.maps.nao.functions.interpolation import Interpolation
 
 HEADS, WAVES = 2, 3
@@ -156,12 +156,18 @@ def test_no_array_of_a_step_has_the_square_of_the_nodes(mixer):
 def test_tokens_weigh_into_the_kernel_at_a_point_with_one():
     """Of a radial system W_u is a sum of cosines of r, and W_f a number."""
     context = CONTEXTS["radial"](batch=())
-    model = NAO(ContextShape.of(context), NAOOptions(dk=3, waves=5)).double()
+    model = NAO(ContextShape.of(context), NAOOptions(dk=3, mixer="spectral", waves=5)).double()
     assert isinstance(model.w_u, SpectralFunction)
     assert model.w_u.M.shape == (1, 5)
     assert model.w_f is not None
     ones = torch.ones(1, 1, 1, dtype=torch.float64)
     torch.testing.assert_close(model.w_f.integrate(context.x, context.x, ones[0, 0], ones), model.w_f.constants[None])  # pyright: ignore
+
+
+def test_fields_have_spectral_functions_by_default_and_points_networks():
+    for kind, expected in (("square", SpectralFunction), ("vector", SpectralFunction), ("radial", NetworkFunction)):
+        model = NAO(ContextShape.of(CONTEXTS[kind](batch=())), NAOOptions(dk=3))
+        assert type(model.w_u) is expected
 
 
 def test_models_of_before_there_were_mixers_are_networks(tmp_path):

@@ -83,9 +83,10 @@ class NAO(KernelMap):
     def function(self, x: Domain, z: Domain) -> TwoPointFunction:
         """A function of two points; where the only output is a point, one of z alone or a number."""
         heads, waves = self.options.heads, self.options.waves
-        if self.options.mixer == "convolution":
+        mixer = self.options.mixer or ("network" if x.is_point else "spectral")
+        if mixer == "convolution":
             return Convolution(x, z, heads, waves)
-        if self.options.mixer == "spectral" and not z.is_point:
+        if mixer == "spectral" and not z.is_point:
             return SpectralFunction(x, z, heads, waves)
         return NetworkFunction(x, z, heads, self.options.hidden)
 

@@ -22,7 +22,8 @@ class NAOOptions:
         normaliser: `continuous` (functions of position), `functions` (LayerNorm over the whole array, with functions of
             position for every pair), or LayerNorm over `tokens` or the whole `array`; the map's own choice by default.
         mixer: form of the functions W(x, z): `spectral` (pointwise and cosines, of the order of the grid), `network`
-            (of (x, z), as in the paper, of the order of its square) or `convolution` (of x - z, as in NIPS).
+            (of (x, z), as in the paper, of the order of its square) or `convolution` (of x - z, as in NIPS); by default
+            spectral for fields, and networks where the output is a single point.
         waves: cosines of W in each direction; 32 on a line and 12 in the plane by default (8 of a convolution).
         hidden: widths of the hidden layers of networks of position.
         per_component: a map of its own for every component of the output.
@@ -32,7 +33,7 @@ class NAOOptions:
     layers: int = 2
     heads: int = 1
     normaliser: Normaliser | None = None
-    mixer: Mixer = "spectral"
+    mixer: Mixer | None = None
     waves: int | None = None
     hidden: tuple[int, int] = (32, 64)
     per_component: bool = False

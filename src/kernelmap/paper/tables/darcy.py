@@ -117,7 +117,7 @@ EPOCHS: dict[int, dict[Task, int]] = {
 
 SPECTRAL_EPOCHS: dict[int, dict[Task, int]] = {
     20: {"g-to-p": 120, "b-to-p": 50},
-    50: {"g-to-p": 200, "b-to-p": 160, "p-to-g": 60},
+    50: {"g-to-p": 200, "b-to-p": 80, "p-to-g": 60},
 }
 """Of NAO whose W is no network; its batches are smaller."""
 CONVOLUTION_EPOCHS = 60
