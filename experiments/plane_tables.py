@@ -55,6 +55,36 @@ def darcy_bench() -> str:
     return markdown(["n", "form", "seconds", "times faster", "GB"], rows)
 
 
+def nao_mesh() -> str:
+    keys = ("operator_error_context", "operator_error_heldout")
+    rows = [[name, *(f"{100 * found[key]:.2f}" for key in keys)] for name, found in part("darcy", "nao-mesh").items()]
+    return markdown(["nodes in each direction", "f, context", "f, held out"], rows)
+
+
+def nao_microstructure() -> str:
+    rows = [[name, f"{100 * share:.1f}"] for name, share in part("darcy", "nao-microstructure").items()]
+    return markdown(["read off NAO's kernel", "phases"], rows)
+
+
+def released() -> str:
+    """The authors' checkpoints: difference to their own outputs, errors on our systems."""
+    rows = []
+    for name, found in part("darcy", "released").items():
+        keys = ("operator_error_context", "operator_error_joint", "operator_error_heldout", "operator_error_scaled")
+        errors = [f"{100 * found[key]:.0f}" if found[key] > 1 else f"{100 * found[key]:.1f}" for key in keys]
+        rows.append([f"`{name}`", f"{found['d']}", f"{found['difference']:.1e}", *errors])
+    headings = [
+        "checkpoint",
+        "d",
+        "difference to its output",
+        "f, context",
+        "jointly",
+        "f, held out",
+        "with one factor",
+    ]
+    return markdown(headings, rows)
+
+
 def darcy_tokens() -> str:
     results = part("darcy", "b-to-p")
     return markdown(

@@ -22,14 +22,15 @@ from kernelmap.paper.benchmarks.textbook import textbook_kernel, textbook_respon
     dk=st.integers(1, 6),
     layers=st.integers(1, 4),
     heads=st.integers(1, 3),
+    mixer=st.sampled_from(["spectral", "network"]),
     batch=st.sampled_from([(), (1,), (2,), (2, 3)]),
     shared=st.booleans(),
     seed=st.integers(0, 10**6),
 )
-def test_implicit_evaluation_is_the_textbook_one(kind, size, d, dk, layers, heads, batch, shared, seed):
+def test_implicit_evaluation_is_the_textbook_one(kind, size, d, dk, layers, heads, mixer, batch, shared, seed):
     torch.manual_seed(seed)
     context = CONTEXTS[kind](size, d, batch, shared, seed)
-    model = NAO(ContextShape.of(context), NAOOptions(dk, layers, heads)).double()
+    model = NAO(ContextShape.of(context), NAOOptions(dk, layers, heads, mixer=mixer, waves=3)).double()
     model.standardise(context.U + 0.3, 2 * context.F - 0.1)
     # The plain formulas need the shared inputs of a batch repeated.
     batch_shape = context.batch_shape

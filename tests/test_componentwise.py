@@ -28,7 +28,7 @@ SQUARE = Domain((0.0, 0.0), (1.0, 1.0), components=2)
 )
 def test_sizes_are_those_of_table_4(name, normaliser, d, printed):
     shape = ContextShape(d, 1682, 1682, SQUARE, SQUARE)
-    model = MAPS[name].build(shape, NAOOptions(dk=d, normaliser=normaliser, per_component=True))
+    model = MAPS[name].build(shape, NAOOptions(dk=d, normaliser=normaliser, mixer="network", per_component=True))
     assert model.parameter_count == printed
 
 

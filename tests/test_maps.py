@@ -13,7 +13,7 @@ from kernelmap.core.domain import ContextShape
 from kernelmap.core.errors import InputError
 from kernelmap.core.metrics import relative_difference
 from kernelmap.maps import MAPS, NAO, KernelMap, NAOOptions, ProbabilisticMap
-from kernelmap.maps.nao import functions
+from kernelmap.maps.nao.functions import network
 
 ANY_MAP = pytest.mark.parametrize("name", [name for name in MAPS.names if not issubclass(MAPS[name], ProbabilisticMap)])
 ANY_CONTEXT = pytest.mark.parametrize("kind", list(CONTEXTS))
@@ -71,7 +71,7 @@ def test_layer_norm_of_tokens_that_are_never_built(kind, shared):
             norm.weight.uniform_(0.5, 2), norm.bias.uniform_(-1, 1)  # pyright: ignore
     coordinates, h = model.geometry(context)
     q, k = model.layer_normed(context, coordinates, h)
-    rows = model.rows(coordinates[1], coordinates, torch.cat(h)) / 3**0.5 * model.unit
+    rows = model.rows(context.x, context, h) / 3**0.5 * model.unit
     direct = (rows @ q @ k[..., : context.y.size, :].mT).sum(dim=-3)
     assert relative_difference(model(context).values.detach(), direct.detach()) < 1e-12
 
@@ -108,7 +108,10 @@ def test_layer_norm_follows_the_formula():
 )
 def test_parameter_counts_are_the_papers(name, d, dk, expected):
     """Plus the three scalars that the released code left untrained."""
-    assert build(name, radial_context(N=880, d=d, batch=()), NAOOptions(dk=dk)).parameter_count == expected
+    assert (
+        build(name, radial_context(N=880, d=d, batch=()), NAOOptions(dk=dk, mixer="network")).parameter_count
+        == expected
+    )
 
 
 @pytest.mark.parametrize(("name", "paper"), [("afno", 19605), ("autoencoder", 16424)])
@@ -120,8 +123,8 @@ def test_sizes_within_two_percent_of_the_papers(name, paper):
 @pytest.mark.parametrize(
     ("name", "d", "options", "expected"),
     [
-        ("nao", 50, NAOOptions(dk=40, normaliser="array"), 189234),
-        ("nao", 20, NAOOptions(dk=20, normaliser="array", hidden=(64, 128)), 89778),
+        ("nao", 50, NAOOptions(dk=40, normaliser="array", mixer="network"), 189234),
+        ("nao", 20, NAOOptions(dk=20, normaliser="array", mixer="network", hidden=(64, 128)), 89778),
         ("discrete-nao", 50, NAOOptions(dk=40, normaliser="array"), 662163),
     ],
 )
@@ -133,29 +136,16 @@ def test_darcy_counts_with_layer_norm_over_the_array(name, d, options, expected)
 def test_functions_of_two_points_in_blocks(kind, monkeypatch):
     """The same values and gradients when a block holds a few rows only."""
     context = CONTEXTS[kind](batch=(2,))
-    model = build("nao", context, NAOOptions(dk=3, heads=2))
+    model = build("nao", context, NAOOptions(dk=3, heads=2, mixer="network"))
     whole = model(context).values
     gradient = torch.autograd.grad(whole.square().sum(), list(model.parameters()))
-    monkeypatch.setattr(functions, "BLOCK", 3 * context.y.size)
+    monkeypatch.setattr(network, "BLOCK", 3 * context.y.size)
     blocks = model(context).values
     torch.testing.assert_close(blocks, whole)
     torch.testing.assert_close(torch.autograd.grad(blocks.square().sum(), list(model.parameters())), gradient)
 
 
-@pytest.mark.parametrize("kind", ["square", "vector"])
-def test_low_rank_functions_of_two_points(kind):
-    """Their integrals are those of the matrix they stand for, and the map still takes other grids."""
-    context = CONTEXTS[kind](batch=())
-    model = build("nao", context, NAOOptions(dk=3, heads=2, rank=4))
-    assert isinstance(model, NAO)
-    assert isinstance(model.w_u, functions.LowRankFunction)
-    (y, x), h = model.geometry(context)
-    q = torch.randn(2, sum(len(part) for part in h), 3).double()
-    torch.testing.assert_close(model.mixed(x, (y, x), torch.cat(h), q), model.rows(x, (y, x), torch.cat(h)) @ q)
-    assert torch.linalg.matrix_rank(model.w_u(x, y)[0]) <= 4
-
-
-@pytest.mark.parametrize("options", [{"dk": 0}, {"layers": 0}, {"heads": 0}, {"rank": 0}, {"hidden": (0, 1)}])
+@pytest.mark.parametrize("options", [{"dk": 0}, {"layers": 0}, {"heads": 0}, {"waves": 0}, {"hidden": (0, 1)}])
 def test_options_must_be_positive(options):
     with pytest.raises(InputError, match="at least 1"):
         NAOOptions(**options)

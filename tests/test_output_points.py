@@ -30,8 +30,9 @@ def model_of(context, name: str = "nao", **options) -> KernelMap:
     "options",
     [
         {"name": "nao", "normaliser": "continuous"},
-        {"name": "nao", "normaliser": "array", "rank": 3},
+        {"name": "nao", "normaliser": "array", "mixer": "network"},
         {"name": "nao", "normaliser": "tokens"},
+        {"name": "nao", "mixer": "convolution", "waves": 3},
         {"name": "nao", "normaliser": "functions", "per_component": True},
         {"name": "softmax-nao"},
         {"name": "nao-u"},
@@ -90,7 +91,7 @@ def square_systems() -> SystemSet:
 
 def test_training_at_a_few_points(tmp_path):
     recipe = Recipe(epochs=6, batch=2, every=1, points=5, random_draws=True, validation_systems=2)
-    progress = train("nao", NAOOptions(dk=3), square_systems(), 4, recipe, tmp_path, about={})
+    progress = train("nao", NAOOptions(dk=3, mixer="network"), square_systems(), 4, recipe, tmp_path, about={})
     assert progress.best_loss < 1.5
 
 

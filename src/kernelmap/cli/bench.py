@@ -31,7 +31,7 @@ def bench(
 
     Args:
         what: attention: a training step of NAO against the textbook evaluation of the same formulas, and against N.
-            darcy: the same on n x n points, where W(x, z) is a matrix: its networks, and its low-rank form.
+            darcy: the same on n x n points, where W(x, z) is a matrix: its networks, and its spectral form.
             discover: the time of a discovery, beside DARTR as published, and its growth.
             mechanics: the solver of specimens against full Newton on the paper's mesh.
             own-use: errors, coverage and diagnostics on 864 contexts with other kernels and inputs than in training.

@@ -82,7 +82,7 @@ def load_model(name: Path | str) -> tuple[KernelMap, dict[str, Any]]:
 def _build(config: dict[str, Any]) -> KernelMap:
     kind = MAPS[config["map"]]
     values = {name: _tuples(v) for name, v in config["options"].items()}
-    return kind.build(ContextShape.from_json(config["shape"]), kind.Options(**values))
+    return kind.build(ContextShape.from_json(config["shape"]), kind.saved_options(values))
 
 
 def _differ_in_history(own: Any, config: Any) -> bool:

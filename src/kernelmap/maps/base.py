@@ -61,6 +61,11 @@ class KernelMap(nn.Module):
         return cls(shape, options)
 
     @classmethod
+    def saved_options(cls, values: dict[str, Any]) -> Any:
+        """The options of a saved model, of an earlier version too."""
+        return cls.Options(**values)
+
+    @classmethod
     def fit(cls, systems: SystemSet | Sequence[Context], d: int, options: Any) -> "KernelMap":
         """A map without a loss, from the pairs of training systems."""
         raise InputError(f"the map {cls.name} is trained by its loss.")

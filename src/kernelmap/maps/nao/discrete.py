@@ -10,6 +10,7 @@ from kernelmap.core.context import Context
 from kernelmap.core.errors import InputError
 from kernelmap.core.grids import Grid
 from kernelmap.core.kernel import Kernel
+from kernelmap.maps.nao.attention import Blocks
 from kernelmap.maps.nao.functions import integral
 from kernelmap.maps.nao.model import NAO
 from kernelmap.maps.nao.options import Normaliser
@@ -34,18 +35,11 @@ class DiscreteNAO(NAO):
         """The paper's counts in two dimensions, where LayerNorm is over the whole array, have a third one."""
         return self.normaliser == "array"
 
-    def mixed(
-        self,
-        at: Float[Tensor, "m dx"],
-        coordinates: tuple[Tensor, Tensor],
-        h: Float[Tensor, " n"],
-        q: Float[Tensor, "*#b H n dk"],
-    ) -> Float[Tensor, "*#b H M dk"]:
-        return integral(self.matrix, q)
+    def mixed(self, x: Grid, context: Context, h: list[Tensor], q: Blocks) -> Float[Tensor, "*#b H M dk"]:
+        parts = self.matrix.split([len(part) for part in h], dim=-1)
+        return integral(parts[0], q[0]) + integral(parts[1], q[1])
 
-    def rows(
-        self, at: Float[Tensor, "m dx"], coordinates: tuple[Tensor, Tensor], h: Float[Tensor, " n"]
-    ) -> Float[Tensor, "H M n"]:
+    def rows(self, x: Grid, context: Context, h: list[Tensor]) -> Float[Tensor, "H M n"]:
         return self.matrix
 
     def kernel_at(self, context: Context, x: Grid) -> Kernel:

@@ -1,7 +1,7 @@
 """The Nonlocal Attention Operator."""
 
 from math import sqrt
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -14,8 +14,8 @@ from kernelmap.core.grids import Grid
 from kernelmap.core.kernel import Kernel
 from kernelmap.maps.base import KernelMap
 from kernelmap.maps.componentwise import Componentwise
-from kernelmap.maps.nao.attention import AttendedTokens, join_heads, split_heads, stack_blocks
-from kernelmap.maps.nao.functions import GridFunction, LowRankFunction
+from kernelmap.maps.nao.attention import AttendedTokens, Blocks, join_heads, split_heads, stack_blocks
+from kernelmap.maps.nao.functions import Convolution, NetworkFunction, SpectralFunction, TwoPointFunction
 from kernelmap.maps.nao.layernorm import NormedTokens
 from kernelmap.maps.nao.norms import ContinuousNormaliser, FunctionNorm, TokenNorm
 from kernelmap.maps.nao.options import NAOOptions
@@ -63,6 +63,14 @@ class NAO(KernelMap):
             return Componentwise(cls, shape, options)
         return cls(shape, options)
 
+    @classmethod
+    def saved_options(cls, values: dict[str, Any]) -> NAOOptions:
+        """Models of earlier versions name no mixer: theirs are networks."""
+        if values.pop("rank", None) is not None:
+            raise InputError("W of low rank is no form of NAO any more; train it again with --mixer spectral.")
+        saved: dict[str, Any] = {"mixer": "network"} | values
+        return NAOOptions(**saved)
+
     @property
     def last_norm(self) -> bool:
         """Whether LayerNorm is applied once more, before the last layer."""
@@ -72,39 +80,33 @@ class NAO(KernelMap):
         self.w_u = self.function(self.shape.x, self.shape.y)
         self.w_f = self.function(self.shape.x, self.shape.x) if self.uses_f else None
 
-    def function(self, x: Domain, z: Domain) -> GridFunction | LowRankFunction:
-        """A function of two points."""
-        heads, rank, hidden = self.options.heads, self.options.rank, self.options.hidden
-        if rank is None or x.is_point:
-            return GridFunction((x, z), heads, hidden)
-        return LowRankFunction((x, z), heads, rank, hidden)
+    def function(self, x: Domain, z: Domain) -> TwoPointFunction:
+        """A function of two points; where the only output is a point, one of z alone or a number."""
+        heads, waves = self.options.heads, self.options.waves
+        mixer = self.options.mixer or ("network" if x.is_point else "spectral")
+        if mixer == "convolution":
+            return Convolution(x, z, heads, waves)
+        if mixer == "spectral" and not z.is_point:
+            return SpectralFunction(x, z, heads, waves)
+        return NetworkFunction(x, z, heads, self.options.hidden)
 
-    def rows(
-        self, at: Float[Tensor, "m dx"], coordinates: tuple[Tensor, Tensor], h: Float[Tensor, " n"]
-    ) -> Float[Tensor, "H M n"]:
-        """[W_u W_f] from the points `at` to the tokens' grids, times the weights of the integrals over z."""
-        y, x = coordinates
-        u = self.w_u(at, y) * h[: len(y) * self.shape.y.components]
+    def rows(self, x: Grid, context: Context, h: list[Tensor]) -> Float[Tensor, "H M n"]:
+        """[W_u W_f] from the points x to the tokens' grids, times the weights of the integrals over z."""
+        u = self.w_u.rows(x, context.y, h[0])
         if self.w_f is None:
             return u
-        f = self.w_f(at, x)
-        return torch.cat([u, f if self.shape.x.is_point else f * h[u.shape[-1] :]], dim=-1)
+        return torch.cat([u, self.w_f.rows(x, context.x, self._f_weights(h))], dim=-1)
 
-    def mixed(
-        self,
-        at: Float[Tensor, "m dx"],
-        coordinates: tuple[Tensor, Tensor],
-        h: Float[Tensor, " n"],
-        q: Float[Tensor, "*#b H n dk"],
-    ) -> Float[Tensor, "*#b H M dk"]:
-        """[W_u W_f] diag(h) Q, without the matrix."""
-        y, x = coordinates
-        size = len(y) * self.shape.y.components
-        weighted = h[:, None] * q
-        left = self.w_u.integrate(at, y, weighted[..., :size, :])
+    def mixed(self, x: Grid, context: Context, h: list[Tensor], q: Blocks) -> Float[Tensor, "*#b H M dk"]:
+        """[W_u W_f] diag(h) Q, without the matrix, from the queries (*b, H, n, dk) of each block of tokens."""
+        left = self.w_u.integrate(x, context.y, h[0], q[0])
         if self.w_f is None:
             return left
-        return left + self.w_f.integrate(at, x, (q if self.shape.x.is_point else weighted)[..., size:, :])
+        return left + self.w_f.integrate(x, context.x, self._f_weights(h), q[1])
+
+    def _f_weights(self, h: list[Tensor]) -> Float[Tensor, " M"]:
+        """Of f-tokens in the kernel: a single one is a point, not an integral."""
+        return torch.ones_like(h[1]) if self.shape.x.is_point else h[1]
 
     def kernel(self, context: Context) -> Kernel:
         return self.kernel_at(context, context.x)
@@ -113,7 +115,8 @@ class NAO(KernelMap):
         coordinates, h = self.geometry(context)
         if self.normaliser in ("array", "functions"):
             q, k = self.layer_normed(context, coordinates, h)
-            return self.from_queries(context, x, q, join_heads(k))
+            blocks = q.split([len(part) for part in h], dim=-2)
+            return self.from_queries(context, x, blocks, join_heads(k[..., : context.y.size, :]))
         X = self.tokens(context, h)
         if self.normaliser == "tokens":
             first, *norms = [norm for norm in self.norms if isinstance(norm, TokenNorm)]
@@ -125,24 +128,20 @@ class NAO(KernelMap):
             X = X.attend(projection.weight.mT, projection.bias, *norm(coordinates[: len(h)]))
         return self.mix(X, context, x)
 
-    def from_queries(
-        self, context: Context, x: Grid, q: Float[Tensor, "*#b H n dk"], k: Float[Tensor, "*#b n Hdk"]
-    ) -> Kernel:
-        """Σ_heads rows Q K_uᵀ, as factors."""
-        coordinates, h = self.geometry(context)
-        left = join_heads(self.mixed(self.places(x), coordinates, torch.cat(h), q))
+    def from_queries(self, context: Context, x: Grid, q: Blocks, k: Float[Tensor, "*#b N Hdk"]) -> Kernel:
+        """Σ_heads rows Q K_uᵀ, as factors, from the queries of all tokens and the keys of u-tokens."""
+        left = join_heads(self.mixed(x, context, self.geometry(context)[1], q))
         scale = self.unit / sqrt(self.options.dk)
-        return Kernel(k[..., : context.y.size, :].mT, context.y, x, left * scale)
+        return Kernel(k.mT, context.y, x, left * scale)
 
     def mix(self, X: AttendedTokens | NormedTokens, context: Context, x: Grid) -> Kernel:
         """Σ_heads rows Q K_uᵀ. With fewer rows than columns of Q, from vectors: (rows X) W_Q W_Kᵀ Xᵀ."""
         weight, bias = self.linear_layers[-1].weight, self.linear_layers[-1].bias
         heads, M = self.options.heads, x.size
         if weight.shape[0] // 2 < M:
-            q, k = (stack_blocks(X.times(weight.mT)) + bias).chunk(2, dim=-1)
-            return self.from_queries(context, x, split_heads(q, heads), k)
-        coordinates, h = self.geometry(context)
-        rows = self.rows(self.places(x), coordinates, torch.cat(h)) / sqrt(self.options.dk) * self.unit
+            q, k = zip(*((z + bias).chunk(2, dim=-1) for z in X.times(weight.mT)), strict=True)
+            return self.from_queries(context, x, [split_heads(part, heads) for part in q], k[0])
+        rows = self.rows(x, context, self.geometry(context)[1]) / sqrt(self.options.dk) * self.unit
         w_q, w_k = weight.unflatten(0, (2, heads, -1))
         b_q, b_k = bias.unflatten(0, (2, heads, -1))
         sizes = [len(part) for part in X.h]
@@ -169,10 +168,6 @@ class NAO(KernelMap):
         y, x = (domain.coordinates(grid).to(self.u_std) for domain, grid in domains)
         h = [domain.token_weights(grid).to(self.u_std) for domain, grid in domains]
         return (y, x), h[: 2 if self.uses_f else 1]
-
-    def places(self, x: Grid) -> Float[Tensor, "m dx"]:
-        """Output points in the coordinates of W_u and W_f."""
-        return self.shape.x.coordinates(x).to(self.u_std)
 
     def tokens(self, context: Context, h: list[Tensor]) -> AttendedTokens:
         moments = [(self.u_mean, self.u_std), (self.f_mean, self.f_std)]

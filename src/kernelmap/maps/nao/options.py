@@ -5,6 +5,9 @@ from typing import Literal
 
 from kernelmap.core.errors import InputError
 
+Mixer = Literal["spectral", "network", "convolution"]
+"""The form of W_u and W_f."""
+
 Normaliser = Literal["continuous", "functions", "tokens", "array"]
 
 
@@ -18,9 +21,11 @@ class NAOOptions:
         heads: attention heads, each with its own normaliser and its own part of the kernel.
         normaliser: `continuous` (functions of position), `functions` (LayerNorm over the whole array, with functions of
             position for every pair), or LayerNorm over `tokens` or the whole `array`; the map's own choice by default.
-        hidden: widths of the hidden layers of functions of position.
-        rank: terms a(x) b(z) of the functions of two positions, which then cost as much as the grid is long; by default
-            they are networks of (x, z).
+        mixer: form of the functions W(x, z): `spectral` (pointwise and cosines, of the order of the grid), `network`
+            (of (x, z), as in the paper, of the order of its square) or `convolution` (of x - z, as in NIPS); by default
+            spectral for fields, and networks where the output is a single point.
+        waves: cosines of W in each direction; 32 on a line and 12 in the plane by default (8 of a convolution).
+        hidden: widths of the hidden layers of networks of position.
         per_component: a map of its own for every component of the output.
     """
 
@@ -28,11 +33,12 @@ class NAOOptions:
     layers: int = 2
     heads: int = 1
     normaliser: Normaliser | None = None
+    mixer: Mixer | None = None
+    waves: int | None = None
     hidden: tuple[int, int] = (32, 64)
-    rank: int | None = None
     per_component: bool = False
 
     def __post_init__(self) -> None:
-        sizes = (self.dk, self.layers, self.heads, *self.hidden, 1 if self.rank is None else self.rank)
+        sizes = (self.dk, self.layers, self.heads, *self.hidden, 1 if self.waves is None else self.waves)
         if min(sizes) < 1:
-            raise InputError(f"dk, layers, heads, hidden widths and rank must be at least 1, got {sizes}.")
+            raise InputError(f"dk, layers, heads, hidden widths and waves must be at least 1, got {sizes}.")

@@ -27,7 +27,7 @@ class SoftmaxNAO(NAO):
         coordinates, h = self.geometry(context)
         continuous = self.normaliser == "continuous"
         q, k = (self.projected if continuous else self.layer_normed)(context, coordinates, h)
-        rows = self.rows(self.places(x), coordinates, torch.cat(h)) * self.unit
+        rows = self.rows(x, context, h) * self.unit
         values = softmax_rows(rows, q, k[..., : context.y.size, :], h[0]) / h[0]
         return Kernel(values, context.y, x)
 

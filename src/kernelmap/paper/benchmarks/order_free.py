@@ -17,7 +17,7 @@ BATCH = 9
 OPTIONS: dict[str, dict[str, Any]] = {
     "set-nao": {"basis": "sines"},
     "integral-posterior": {"basis": "sines"},
-    "nao": {"dk": 40, "rank": 64},
+    "nao": {"dk": 40},
 }
 
 

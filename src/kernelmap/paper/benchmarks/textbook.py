@@ -29,12 +29,13 @@ def textbook_kernel(model: NAO, context: Context) -> Float[Tensor, "*#b M N"]:
             mean = (h[:, None] * Y).sum(dim=-2, keepdim=True) / h.sum()
             updates.append(w[head][:, None] * (Y - mean))
         X = X + sum(updates)
-    W_u, W_f = model.w_u(z_x, z_y), model.w_f(z_x, z_x)  # pyright: ignore
     h_f = torch.ones_like(h[N:]) if context.x.is_point else h[N:]
+    assert model.w_f is not None
+    hW_u, hW_f = model.w_u.rows(context.x, context.y, h[:N]), model.w_f.rows(context.x, context.x, h_f)
     kernel = 0
     for head in range(heads):
         A = attention_matrix(model, X, len(model.norms), head)
-        kernel = kernel + (W_u[head] * h[:N]) @ A[..., :N, :N] + (W_f[head] * h_f) @ A[..., N:, :N]
+        kernel = kernel + hW_u[head] @ A[..., :N, :N] + hW_f[head] @ A[..., N:, :N]
     return kernel * (model.f_std / model.u_std) * model.shape.y.jacobian  # pyright: ignore
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kernelmap.maps import MAPS, KernelMap, NAOOptions
+from kernelmap.maps.nao import Mixer
 from kernelmap.maps.nao.set_nao.options import SpectralOptions
 from kernelmap.paper.tables.rows import ORDER_FREE, Block, PaperTable, Printed, Row
 from kernelmap.problems import TrainingData
@@ -20,13 +21,17 @@ POINTS = 55
 
 @dataclass(frozen=True)
 class DarcyRow(Row):
-    """A row of the Darcy problem: LayerNorm over the array of tokens, as the paper's sizes have it.
+    """A row of the Darcy problem.
+
+    Networks as W go with LayerNorm over the array of tokens, as the paper's sizes have it; other forms of W with the
+    continuous normaliser: the map then belongs to no grid.
 
     Contexts are disjoint, the same for training and test systems, or drawn at random in every epoch, as the paper's
     permuted samples are. NAO sees the pairs in their order and must learn that it does not matter. Systems share their
     sources, as the paper's do, or have their own; maps that no order binds are validated on sources not seen.
     """
 
+    mixer: Mixer = "spectral"
     task: Task = "g-to-p"
     random_draws: bool = False
     own_sources: bool = False
@@ -52,14 +57,22 @@ class DarcyRow(Row):
     def options(self) -> NAOOptions | SpectralOptions:
         if self.map in ORDER_FREE:
             return MAPS[self.map].Options(basis="sines")
-        return NAOOptions(dk=self.dk, normaliser="array", hidden=(64, 128) if self.d == 20 else (32, 64))
+        if self.map == "nao" and self.mixer != "network":
+            return NAOOptions(dk=self.dk, mixer=self.mixer)
+        hidden = (64, 128) if self.d == 20 else (32, 64)
+        return NAOOptions(dk=self.dk, normaliser="array", mixer="network", hidden=hidden)
+
+    @property
+    def networks(self) -> bool:
+        """Whether a step has networks of two points to evaluate."""
+        return self.map == "nao" and self.mixer == "network"
 
     @property
     def recipe(self) -> Recipe:
         recipe = replace(super().recipe, validation_systems=VALIDATION_SYSTEMS)
         if self.map in ORDER_FREE:
             return replace(recipe, validation_inputs=0 if self.own_sources else VALIDATION_INPUTS)
-        return replace(recipe, points=POINTS if self.map == "nao" else None, random_draws=self.random_draws)
+        return replace(recipe, points=POINTS if self.networks else None, random_draws=self.random_draws)
 
     def training(self) -> TrainingData:
         train = darcy(self.task, truth=False, own_sources=self.own_sources).train
@@ -77,12 +90,14 @@ def block(
     epochs: dict[Task, int],
     printed: dict[Task, tuple[float, float]],
 ) -> Block:
-    """Discrete-NAO, NAO and the shipped posterior; the paper has no figures for p-to-g."""
+    """Discrete-NAO, NAO in its three forms and the shipped posterior; the paper has no figures for p-to-g."""
     rows = []
     for task in epochs:
-        for i, name in enumerate(("discrete-nao", "nao")):
-            figures = Printed(sizes[i], (printed[task][i],) if task in printed else ())
-            rows.append(DarcyRow(name, d, dk, epochs[task], 27, printed=figures, task=task))
+        paper = [Printed(size, (printed[task][i],) if task in printed else ()) for i, size in enumerate(sizes)]
+        rows.append(DarcyRow("discrete-nao", d, dk, epochs[task], 27, printed=paper[0], task=task))
+        rows.append(DarcyRow("nao", d, dk, epochs[task], 27, printed=paper[1], mixer="network", task=task))
+        rows.append(DarcyRow("nao", d, dk, SPECTRAL_EPOCHS[d][task], 9, printed=paper[1], task=task))
+        rows.append(DarcyRow("nao", d, dk, CONVOLUTION_EPOCHS, 9, mixer="convolution", task=task))
         rows.append(DarcyRow("posterior", d, task=task))
     return Block(f"d = {d}, dk = {dk}", tuple(rows))
 
@@ -99,6 +114,13 @@ EPOCHS: dict[int, dict[Task, int]] = {
     20: {"g-to-p": 600, "b-to-p": 200},
     50: {"g-to-p": 1200, "b-to-p": 400, "p-to-g": 400},
 }
+
+SPECTRAL_EPOCHS: dict[int, dict[Task, int]] = {
+    20: {"g-to-p": 120, "b-to-p": 50},
+    50: {"g-to-p": 200, "b-to-p": 80, "p-to-g": 60},
+}
+"""Of NAO whose W is no network; its batches are smaller."""
+CONVOLUTION_EPOCHS = 60
 
 TABLE3 = PaperTable(
     "Table 3: Darcy flow",

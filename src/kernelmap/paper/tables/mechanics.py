@@ -58,7 +58,7 @@ class MechanicsRow(Row):
         if self.map in ORDER_FREE:
             return MAPS[self.map].Options(basis="sines", **ORDER_FREE_OPTIONS[self.map])
         normaliser = "functions" if self.map == "nao" else "array"
-        return NAOOptions(dk=self.dk, normaliser=normaliser, per_component=True)
+        return NAOOptions(dk=self.dk, normaliser=normaliser, mixer=self.mixer, per_component=True)
 
     @property
     def recipe(self) -> Recipe:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from kernelmap.core.errors import InputError
-from kernelmap.maps import MAPS, KernelMap
+from kernelmap.maps import MAPS, KernelMap, NAOOptions
+from kernelmap.maps.nao import Mixer
 from kernelmap.problems import TrainingData
 from kernelmap.training import Recipe
 
@@ -23,6 +24,8 @@ LABELS = {
     "dartr": "DARTR",
     "linear": "best linear operator",
 }
+
+MIXER_LABELS: dict[Mixer, str] = {"spectral": "NAO, W pointwise + spectral", "convolution": "NIPS, W a convolution"}
 
 UNTRAINED = {"posterior", "dartr", "linear"}
 """Rows without a model of their own: the shipped probabilistic map of the problem, and estimators."""
@@ -49,6 +52,7 @@ class Row(ABC):
             operator of every system by itself.
         epochs, batch: of the training.
         optimizer: of the training, which sets its learning rate too.
+        mixer: form of W of a NAO; networks are what the paper prints.
         shortened: made with other epochs than declared.
     """
 
@@ -60,6 +64,7 @@ class Row(ABC):
     optimizer: Literal["adam", "muon"] = "muon"
     printed: Printed | None = None
     shortened: bool = False
+    mixer: Mixer = "network"
 
     @property
     @abstractmethod
@@ -87,7 +92,8 @@ class Row(ABC):
     def name(self) -> str:
         """Such as nao-302-10 or nao-302-20-diverse: of one training run, wherever it is printed."""
         dk = [str(self.dk)] * (self.trained and self.map not in ORDER_FREE)
-        return self._named([self.map.removesuffix("-nao"), str(self.d), *dk, *self.setting_name])
+        mixer = [self.mixer] * (self.mixer != type(self).mixer)
+        return self._named([self.map.removesuffix("-nao"), str(self.d), *dk, *self.setting_name, *mixer])
 
     @property
     def run_name(self) -> str:
@@ -105,7 +111,8 @@ class Row(ABC):
     @property
     def map_label(self) -> str:
         """What a table calls the map; of an order-free one, whose rows stand together, with the number of pairs."""
-        return LABELS[self.map] + f", d = {self.d}" * (self.map in ORDER_FREE)
+        name = MIXER_LABELS[self.mixer] if self.map == "nao" and self.mixer != "network" else LABELS[self.map]
+        return name + f", d = {self.d}" * (self.map in ORDER_FREE)
 
     @property
     def trained(self) -> bool:
@@ -114,7 +121,8 @@ class Row(ABC):
 
     @property
     def options(self) -> Any:
-        return MAPS[self.map].Options(dk=self.dk)
+        options = MAPS[self.map].Options(dk=self.dk)
+        return replace(options, mixer=self.mixer) if isinstance(options, NAOOptions) else options
 
     @property
     def recipe(self) -> Recipe:

@@ -54,9 +54,12 @@ class Modes:
         values = torch.ones(len(grid.points), len(self.waves), dtype=torch.float64, device=grid.points.device)
         if not self.domain.is_point:
             wave = torch.sin if self.basis == "sines" else torch.cos
-            k = torch.tensor(self.waves, dtype=torch.float64, device=grid.points.device)
-            norms = torch.where(k > 0, sqrt(2), 1.0)
-            values = (norms * wave(pi * k * self.places(grid)[:, None, :])).prod(dim=-1)
+            first, last = self.waves[0][0], self.waves[-1][0]
+            k = torch.arange(first, last + 1, dtype=torch.float64, device=grid.points.device)
+            norms = torch.where(k > 0, k.new_tensor(sqrt(2)), 1.0)
+            values = torch.ones_like(grid.points[:, :1])
+            for t in self.places(grid).unbind(dim=1):
+                values = (values[:, :, None] * (norms * wave(pi * k * t[:, None]))[:, None, :]).flatten(1)
         return values
 
     def inside(self, grid: Grid) -> Float[Tensor, " size"]:

@@ -1,4 +1,4 @@
-"""Learned functions of position: evaluated on a grid they give a vector, on two grids a matrix."""
+"""Networks of position: evaluated on a grid they give a vector, on two grids a matrix."""
 
 from itertools import pairwise, product
 
@@ -8,6 +8,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from kernelmap.core.domain import Domain
+from kernelmap.core.grids import Grid
+from kernelmap.maps.nao.functions.base import TwoPointFunction
 
 HIDDEN = (32, 64)
 
@@ -59,21 +61,6 @@ class GridFunction(nn.Module):
         flat = [c * n for c, n in zip(components, sizes, strict=True)]
         return values.permute(2 * count, *order).reshape(self.outputs, *flat)
 
-    def integrate(
-        self, x: Float[Tensor, "m dx"], z: Float[Tensor, "n dz"], values: Float[Tensor, "*#b outputs N k"]
-    ) -> Float[Tensor, "*#b outputs M k"]:
-        """Σ_z W(x, z) v(z), a block of rows x at a time: of order M N in time, not in memory."""
-        components = self.domains[0].components
-        rows = max(1, BLOCK // (len(z) * len(self.choices)))
-
-        def part(x: Tensor, values: Tensor) -> Tensor:
-            return integral(self(x, z), values).unflatten(-2, (components, len(x)))
-
-        if len(x) <= rows:
-            return part(x, values).flatten(-3, -2)
-        parts = [torch.utils.checkpoint.checkpoint(part, c, values, use_reentrant=False) for c in x.split(rows)]
-        return torch.cat(parts, dim=-2).flatten(-3, -2)
-
     def _product(self, coordinates: tuple[Tensor, ...]) -> Float[Tensor, "points inputs"]:
         """The coordinates of all combinations of points, first grid slowest."""
         sizes = [len(c) for c in coordinates]
@@ -85,27 +72,36 @@ class GridFunction(nn.Module):
         return torch.cat(columns, dim=-1).reshape(-1, sum(c.shape[-1] for c in columns))
 
 
-class LowRankFunction(nn.Module):
-    """W(x, z) = Σ_r a_r(x) b_r(z): a function of two points whose integrals cost as much as its grids are long."""
+class NetworkFunction(GridFunction, TwoPointFunction):
+    """W(x, z) as networks of (x, z), which is the paper's form: an integral takes M N evaluations."""
 
-    def __init__(self, domains: tuple[Domain, Domain], outputs: int, rank: int, hidden: tuple[int, ...]) -> None:
-        super().__init__()
-        self.outputs, self.rank = outputs, rank
-        self.a, self.b = (GridFunction((domain,), outputs * rank, hidden) for domain in domains)
-
-    def factors(self, x: Tensor, z: Tensor) -> tuple[Float[Tensor, "outputs M R"], Float[Tensor, "outputs R N"]]:
-        a, b = (function(c).unflatten(0, (self.outputs, self.rank)) for function, c in ((self.a, x), (self.b, z)))
-        return a.mT, b
-
-    def forward(self, x: Float[Tensor, "m dx"], z: Float[Tensor, "n dz"]) -> Float[Tensor, "outputs M N"]:
-        a, b = self.factors(x, z)
-        return a @ b
+    def __init__(self, x: Domain, z: Domain, heads: int, hidden: tuple[int, ...] = HIDDEN) -> None:
+        super().__init__((x, z), heads, hidden)
 
     def integrate(
-        self, x: Float[Tensor, "m dx"], z: Float[Tensor, "n dz"], values: Float[Tensor, "*#b outputs N k"]
-    ) -> Float[Tensor, "*#b outputs M k"]:
-        a, b = self.factors(x, z)
-        return integral(a, integral(b, values))
+        self, x: Grid, z: Grid, h: Float[Tensor, " N"], values: Float[Tensor, "*#b H N k"]
+    ) -> Float[Tensor, "*#b H M k"]:
+        """A block of rows x at a time: of order M N in time, not in memory."""
+        at, there = self._coordinates(x, z, h)
+        components = self.domains[0].components
+        rows = max(1, BLOCK // (len(there) * len(self.choices)))
+        weighted = h[:, None] * values
+
+        def part(x: Tensor, values: Tensor) -> Tensor:
+            return integral(self(x, there), values).unflatten(-2, (components, len(x)))
+
+        if len(at) <= rows:
+            return part(at, weighted).flatten(-3, -2)
+        parts = [torch.utils.checkpoint.checkpoint(part, c, weighted, use_reentrant=False) for c in at.split(rows)]
+        return torch.cat(parts, dim=-2).flatten(-3, -2)
+
+    def rows(self, x: Grid, z: Grid, h: Float[Tensor, " N"]) -> Float[Tensor, "H M N"]:
+        return self(*self._coordinates(x, z, h)) * h
+
+    def _coordinates(self, x: Grid, z: Grid, h: Tensor) -> tuple[Float[Tensor, "m dx"], Float[Tensor, "n dz"]]:
+        """In [-1, 1], in the precision of h."""
+        at, there = (domain.coordinates(grid).to(h) for domain, grid in zip(self.domains, (x, z), strict=True))
+        return at, there
 
 
 def integral(W: Float[Tensor, "H M N"], values: Float[Tensor, "*#b H N k"]) -> Float[Tensor, "*#b H M k"]:
