@@ -17,6 +17,7 @@ from parts import run_parts
 from kernelmap.core import Context, grids
 from kernelmap.discovery.laws import closed_form
 from kernelmap.io import load_model
+from kernelmap.maps import ProbabilisticMap
 from kernelmap.operators import Convolution, Operator, Radial
 
 SEED, PAIRS, NOISE = 0, 100, 0.01
@@ -95,12 +96,18 @@ def system(operator: Operator, shape: Shape, seed: int, pairs: int = PAIRS, nois
     )
 
 
+def shipped() -> ProbabilisticMap:
+    model, _ = load_model("kernel1d")
+    assert isinstance(model, ProbabilisticMap)
+    return model
+
+
 def operator_of(name: str) -> Operator:
     return Radial(STEP, COUNT) if name == "radial" else Convolution(STEP, COUNT)
 
 
 def known(first_seed: int = 0) -> dict:
-    model, results = load_model("kernel1d")[0], {}
+    model, results = shipped(), {}
     for seed, (name, (kind, family, shape, truth)) in enumerate(KNOWN.items(), first_seed):
         context = system(operator_of(kind), shape, seed)
         found = closed_form(context, model.posterior(context))
@@ -121,7 +128,7 @@ def known(first_seed: int = 0) -> dict:
 
 
 def none() -> dict:
-    model, results = load_model("kernel1d")[0], {}
+    model, results = shipped(), {}
     for seed, (name, (kind, shape)) in enumerate(NONE.items()):
         context = system(operator_of(kind), shape, 100 + seed)
         found = closed_form(context, model.posterior(context))

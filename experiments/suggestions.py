@@ -8,13 +8,12 @@ measured, those suggested or three at random (five draws), and the kernel is fou
 
 import numpy as np
 import torch
-from laws import KNOWN, NONE, operator_of, system
+from laws import KNOWN, NONE, operator_of, shipped, system
 from measured import RESULTS, ROOT
 from parts import run_parts
 
 from kernelmap.core import Context
 from kernelmap.discovery.suggest import suggest
-from kernelmap.io import load_model
 
 SEED, SYSTEMS, PAIRS, CANDIDATES, MEASURED, DRAWS = 0, 20, 20, 180, 3, 5
 
@@ -36,7 +35,7 @@ def band(posterior) -> float:
 
 
 def narrowing() -> dict:
-    model, results = load_model("kernel1d")[0], {}
+    model, results = shipped(), {}
     for i, (name, everything) in enumerate(systems()):
         first = torch.arange(PAIRS)
         posterior = model.posterior(everything.select(first))
@@ -61,7 +60,7 @@ def narrowing() -> dict:
 def figure() -> dict:
     from matplotlib.figure import Figure
 
-    model = load_model("kernel1d")[0]
+    model = shipped()
     name, everything = systems()[0]
     first = torch.arange(PAIRS)
     posterior = model.posterior(everything.select(first))

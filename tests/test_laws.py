@@ -25,7 +25,8 @@ def causal(shape, noise: float = 0.01, pairs: int = 80) -> Context:
     """A rough input in time, and its response to a kernel on the grid."""
     rng = np.random.default_rng(3)
     t = 0.1 * np.arange(400)
-    u = sum(a * np.sin(k * t + c) for a, k, c in zip(*rng.uniform(0.3, 5, (3, 20)), strict=True))[None]
+    size, k, phase = rng.uniform(0.3, 5, (3, 20))
+    u = (size @ np.sin(k[:, None] * t + phase[:, None]))[None]
     points = rng.choice(np.arange(80, 400), pairs, replace=False)
     U = OPERATOR.tokens_at(u, np.zeros(pairs, dtype=int), points).T.contiguous()
     f = ((shape(OPERATOR.grid.points[:, 0]) * OPERATOR.grid.weights) @ U)[None]

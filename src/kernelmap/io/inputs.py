@@ -49,7 +49,7 @@ def read_candidates(path: Path | str, kernel: Kernel) -> Candidates:
     if not len(at):
         raise InputError(f"{path}: f was measured at every place where u is known; write NaN where it was not.")
     size = int(np.prod(inputs.shape))
-    where = np.resize(np.ravel(inputs.places.get("t", entries.get("x"))), size)
+    where = np.resize(np.ravel(inputs.places["t"] if "t" in inputs.places else numbers(entries, "x")), size)
     dated = where.dtype.kind == "M"
     values = (days(where, "t") if dated else where.astype(np.float64))[at]
     length = max(inputs.shape) if max(inputs.shape) == size else inputs.shape[-1]

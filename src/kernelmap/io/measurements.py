@@ -26,6 +26,7 @@ class Measurements:
     """The pairs of one system in float64, and in plain words what was found in the file.
 
     has_radius: False where u and f came without one: the largest possible was taken.
+    places: how many values f has on a mesh or in time, measured or not; 0 in other layouts.
     labels: units and names that the file gives of u, f and x or t: u_unit, f_name, ...
     """
 
@@ -33,6 +34,7 @@ class Measurements:
     found: dict[str, str]
     has_radius: bool = True
     labels: dict[str, str] = field(default_factory=dict)
+    places: int = 0
 
 
 def read_measurements(path: Path | str) -> Measurements:
@@ -67,8 +69,10 @@ def read_measurements(path: Path | str) -> Measurements:
         found["inputs"] = f"{len(context.blocks)} that act together"
     if labels:
         found["labels"] = ", ".join(f"{name} {text}" for name, text in labels.items())
-    unknown = layout in ("mesh", "convolution") and "radius" not in entries
-    return Measurements(context, found, not unknown, labels)
+    sampled = layout in ("mesh", "convolution")
+    return Measurements(
+        context, found, not sampled or "radius" in entries, labels, np.size(entries["f"]) if sampled else 0
+    )
 
 
 def _grid_name(context: Context) -> str:

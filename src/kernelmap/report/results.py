@@ -3,19 +3,23 @@
 from dataclasses import replace
 from pathlib import Path
 
+from kernelmap.core.errors import InputError
 from kernelmap.core.files import file_sha256, locked, require_other, together, write_json
 from kernelmap.core.provenance import provenance
 from kernelmap.core.terminal import encodable
-from kernelmap.discovery import Discovery, discover
+from kernelmap.discovery import Discovery, Suggestions, discover
 from kernelmap.discovery.laws import has_laws
 from kernelmap.discovery.radius import select_radius
-from kernelmap.io import find_model, load_model, read_measurements
+from kernelmap.io import Measurements, find_model, load_model, read_candidates, read_measurements
 from kernelmap.posterior import Kernel1dMap
 from kernelmap.report.drawing import coordinate
 from kernelmap.report.figures import kernel_figure, save_figure
 from kernelmap.report.page import write_report
 
 DISCOVERY = "discovery.h5"
+
+MOST_TOKENS = 5_000_000
+"""Of candidates for the next measurement, in a report."""
 
 
 def discover_file(file: Path, model: str, out: Path, json: Path | None = None, device: str | None = None) -> Discovery:
@@ -34,9 +38,23 @@ def discover_file(file: Path, model: str, out: Path, json: Path | None = None, d
             about["radii"] = ", ".join(f"{tried:.4g}" for tried in evidence)
         discovery = discover(loaded, context, about, device)
         if has_laws(discovery.context, discovery.posterior):
-            discovery = replace(discovery, law=discovery.closed_form())
+            discovery = replace(discovery, law=discovery.closed_form(), next=_suggested(file, measurements, discovery))
         write_results(discovery, out, json)
     return discovery
+
+
+def _suggested(file: Path, measurements: Measurements, discovery: Discovery) -> Suggestions | None:
+    """Of the places in the file without f; None where there are none, or too many to look at in a moment."""
+    if (
+        not 0 < measurements.places * discovery.kernel.y.size <= MOST_TOKENS
+        or measurements.places == discovery.context.d
+    ):
+        return None
+    try:
+        candidates = read_candidates(file, discovery.kernel)
+    except InputError:
+        return None
+    return discovery.suggest(candidates.U, places=candidates.places)
 
 
 def write_results(discovery: Discovery, out: Path, json: Path | None = None) -> None:
