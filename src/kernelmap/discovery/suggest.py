@@ -58,12 +58,12 @@ def suggest(
         K = (K - K.mean(dim=0)) / (SAMPLES - 1) ** 0.5
         r = K @ (y.weights.to(K)[:, None] * candidates.to(K))
         noise = float(posterior.relative_residual.mean() * F.square().mean().sqrt()) ** 2
-        share = y.weights.to(K) / y.weights.sum()
+        fraction = y.weights.to(K) / y.weights.sum()
         chosen: list[Suggestion] = []
         for _ in range(min(count, candidates.shape[1])):
             variance = r.square().sum(dim=0)
             gain = (K.mT @ r).square() / (variance + noise).clamp(min=torch.finfo(K.dtype).tiny)
-            bands = 1.96 * share @ (K.square().sum(dim=0)[:, None] - gain).clamp(min=0).sqrt()
+            bands = 1.96 * fraction @ (K.square().sum(dim=0)[:, None] - gain).clamp(min=0).sqrt()
             bands[[suggestion.candidate for suggestion in chosen]] = torch.inf
             best = int(bands.argmin())
             name = f"candidate {best}" if places is None else places.name(best)
@@ -71,7 +71,7 @@ def suggest(
             information = 0.5 * log(1 + v / noise) if noise > 0 else float("inf")
             chosen.append(Suggestion(best, name, float(bands[best]), information))
             K, r = (part - _root(v, noise) * r[:, [best]] * (r[:, best] @ part) for part in (K, r))
-        now = 1.96 * float(share.to(posterior.std) @ posterior.std[0])
+        now = 1.96 * float(fraction.to(posterior.std) @ posterior.std[0])
     return Suggestions(now, tuple(chosen))
 
 

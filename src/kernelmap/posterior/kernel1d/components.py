@@ -92,6 +92,16 @@ class Group:
         return len(self.spectra) * (1 if self.alike else len(self.blocks))
 
 
+def block_of(groups: tuple[Group, ...], odds: int) -> int:
+    """Number of the block of the component with these odds, in a group whose components each have their own."""
+    first = 0
+    for group in groups:
+        if odds < group.odds:
+            return first + odds // len(group.spectra)
+        odds, first = odds - group.odds, first + len(group.blocks)
+    raise ValueError("no such component")
+
+
 BACKGROUND, BACKGROUND_COSINES = Spectrum(0, 6, 2), 24
 
 

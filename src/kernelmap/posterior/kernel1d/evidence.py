@@ -75,6 +75,13 @@ class Conditioned(NamedTuple):
         unseen = ((X * self.omega).square().sum(dim=1) - T.square().sum(dim=1)).clamp(min=0)
         return mean @ T.mT, variance @ T.square().mT + (self.kappa * self.gamma)[:, None] * unseen
 
+    def second_moment(self) -> Float[Tensor, "R R"]:
+        """E[(ω z) (ω z)ᵀ] over all γ, times their probability."""
+        mean, variance = self.directions()
+        mean, alpha = mean @ self.map.mT, float(self.weights @ (self.kappa * self.gamma))
+        seen = (self.map * (self.weights @ variance - alpha)) @ self.map.mT
+        return (self.weights[:, None] * mean).mT @ mean + seen + alpha * self.omega.square().diag()
+
     def directions(self) -> tuple[Float[Tensor, "C r"], Float[Tensor, "C r"]]:
         """Mean and variance of Vᵀ z at every γ."""
         gamma = self.gamma[:, None]

@@ -97,8 +97,8 @@ def fit(U: Float[Tensor, "N d"], f: Float[Tensor, " d"], y: Grid, prior: Prior) 
     pilot = pairs.some(PILOT_PAIRS)
     features, responses = pilot_features(pilot, prior)
     possible = [i for i, component in enumerate(features.components) if prior.log_odds[component.odds].isfinite()]
-    white = [white_noise(pilot.repeats, prior.noise)]
-    mixture = weigh(features, responses, pilot.f, possible, white, prior, prior.pilot_noise)
+    errors = [white_noise(pilot.repeats, prior.noise)]
+    mixture = weigh(features, responses, pilot.f, possible, errors, prior, prior.pilot_noise)
     for count in prior.survivors:
         b, noise = pairs.quadrature_variance(mixture), float(mixture.white_variance().min())
         if pilot is pairs and noise > max(SETTLED * prior.pilot_noise**2, float(b.mean()) / NEGLIGIBLE):
@@ -122,12 +122,12 @@ def pilot_features(pairs: Pairs, prior: Prior) -> tuple[Features, dict[int, Tens
     features = features._replace(components=expecting_unit_responses(features.components, responses))
     pieces = prior.pieces
     sums = Responses.of(pieces, pairs.U, pairs.unit, pairs.y, h)
-    white = white_noise(pairs.repeats, prior.noise)
+    errors = white_noise(pairs.repeats, prior.noise)
 
     def score(blocks: Float[Tensor, "C d R"], omegas: Float[Tensor, "S R"]) -> Float[Tensor, "C S"]:
         expected = trimmed_mean((blocks.square() @ omegas.square().mT).mT)
         scaled = omegas / torch.where(expected > 0, expected, 1.0).sqrt()[..., None]
-        found = evidence(Whitened.of(blocks, pairs.f, white), scaled, prior.amplitude, prior.pilot_noise**2)
+        found = evidence(Whitened.of(blocks, pairs.f, errors), scaled, prior.amplitude, prior.pilot_noise**2)
         return found.log_weight.logsumexp(dim=-1)
 
     log_odds = prior.log_odds[prior.first_edge :][: pieces.odds].reshape(

@@ -1,6 +1,6 @@
 """Learning the prior from systems, pairs alone: expectation-maximisation of odds and hyper-priors.
 
-Learned components: the kernels that the generic prior finds from all pairs of every system, as directions of a prior.
+Learned components: the second moment of the kernels that the generic prior finds from all pairs of every system.
 
 E: fit every system under the present prior; weights of components, amplitudes and noise levels.
 M: odds and densities are the mean weights over systems, beside a few systems' worth of the start.
@@ -10,19 +10,15 @@ import math
 from collections.abc import Iterable
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from kernelmap.core.context import Context
 from kernelmap.core.progress import progress
-from kernelmap.posterior.kernel1d.components import Block
+from kernelmap.posterior.kernel1d.components import Component, block_of
 from kernelmap.posterior.kernel1d.errors import Density
-from kernelmap.posterior.kernel1d.fit import Fit, fit
-from kernelmap.posterior.kernel1d.mixture import PRUNED, Mixture, pool
+from kernelmap.posterior.kernel1d.fit import fit
+from kernelmap.posterior.kernel1d.mixture import PRUNED, Mixture
 from kernelmap.posterior.kernel1d.prior import Kernel1dOptions, Learned, Prior
-
-RIDGE = 1e-8
-"""Of the fit of cosines to a kernel: there may be more cosines than points."""
 
 LEAST_ODDS = 1e-4
 """Components that learning leaves with less are dropped: no training system needed them."""
@@ -40,35 +36,30 @@ def learn(prior: Prior, contexts: list[Context], full: list[Context], options: K
     prior = learn_odds(prior, contexts, options.rounds)
     if not options.remainders:
         return prior
-    block = Block(options.learned_warp)
-    fits = [fit(c.U, c.F[0], c.y, prior) for c in progress(full, "Kernels")]
-    kernels = torch.stack([coefficients(found, block, prior.cosines) for found in fits], dim=1)
-    like = tuple(likeliest_component(found.mixture, prior) for found in fits)
-    count = len(set(like)) * len(options.remainders)
+    like, families = set(), {}
+    for context in progress(full, "Kernels"):
+        mixture = fit(context.U, context.F[0], context.y, prior).mixture
+        component = likeliest_component(mixture, prior)
+        if component is not None:
+            like.add(component.odds)
+            moment = mixture.second_moment(component.block)
+            families.setdefault(block_of(prior.groups, component.odds), []).append(moment)
+    moments = torch.stack([torch.stack(families[block]).mean(dim=0) for block in sorted(families)])
+    count = len(like) * len(options.remainders)
     own = torch.full((count,), math.log(LEARNED_MASS / count), dtype=torch.float64)
     return prior._replace(
-        learned=Learned(block, kernels, like, tuple(options.remainders)),
+        learned=Learned(moments, tuple(sorted(like)), tuple(options.remainders)),
         log_odds=torch.cat([prior.log_odds + math.log(1 - LEARNED_MASS), own]),
     )
 
 
-def likeliest_component(mixture: Mixture, prior: Prior) -> int:
-    """Number of the component, of those with odds of their own, that a kernel is most like."""
-    weights = prior.log_odds[: sum(group.odds for group in prior.groups if not group.alike)].softmax(dim=0) * PRUNED
-    for component, weight in zip(mixture.features.components, mixture.component_weights.tolist(), strict=True):
-        if component.odds < len(weights):
-            weights[component.odds] += weight
-    return int(weights.argmax())
-
-
-def coefficients(found: Fit, block: Block, count: int) -> Float[Tensor, " R"]:
-    """Of a found kernel, in the cosines of a block, for responses of size 1."""
-    mean, _ = pool(*found.kernel_moments())
-    t = found.y.points[:, 0]
-    phi = block.features(t, 0.5 * float(t[1] - t[0]), count)
-    gram = phi.mT @ (found.y.weights[:, None] * phi)
-    ridge = RIDGE * gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype)
-    return torch.linalg.solve(gram + ridge, phi.mT @ (found.y.weights * mean))
+def likeliest_component(mixture: Mixture, prior: Prior) -> Component | None:
+    """Of the components with odds of their own, the one that a kernel is most like; none if it has jumps or peaks."""
+    count = sum(group.odds for group in prior.groups if not group.alike)
+    weights, components = mixture.component_weights.tolist(), mixture.features.components
+    found = [(w, component) for w, component in zip(weights, components, strict=True) if component.odds < count]
+    weight, likeliest = max(found, key=lambda pair: pair[0], default=(0.0, None))
+    return likeliest if weight > PRUNED else None
 
 
 def learn_odds(prior: Prior, contexts: Iterable[Context], rounds: int) -> Prior:

@@ -12,7 +12,7 @@ from kernelmap.core.errors import InputError
 from kernelmap.core.systems import SystemSet, strided_draws
 from kernelmap.maps.probabilistic import ProbabilisticMap
 from kernelmap.maps.registry import register
-from kernelmap.posterior.kernel1d.components import Block
+from kernelmap.posterior.kernel1d.components import block_of
 from kernelmap.posterior.kernel1d.errors import Density
 from kernelmap.posterior.kernel1d.fit import fit
 from kernelmap.posterior.kernel1d.learning import learn
@@ -35,22 +35,23 @@ class Kernel1dMap(ProbabilisticMap):
     odds: Tensor
     log_amplitude: Tensor
     log_noise: Tensor
-    kernels: Tensor
+    moments: Tensor
 
     def __init__(self, shape: ContextShape, options: Kernel1dOptions) -> None:
         super().__init__(shape, options)
         start = starting_prior(options, torch.device("cpu"))
-        learned = len(options.remainders) * len(set(options.learned_like))
+        learned = len(options.remainders) * len(options.learned_like)
         self.register_buffer("odds", torch.cat([start.log_odds.exp(), torch.ones(learned, dtype=torch.float64)]))
         self.register_buffer("log_amplitude", start.amplitude.log_density)
         self.register_buffer("log_noise", start.noise.log_density)
-        rows = options.cosines if learned else 0
-        self.register_buffer("kernels", torch.zeros(rows, options.learned_from if learned else 0, dtype=torch.float64))
+        families = {block_of(start.groups, index) for index in options.learned_like}
+        moments = torch.zeros(len(families), options.cosines, options.cosines, dtype=torch.float64)
+        self.register_buffer("moments", moments)
         self.double()
 
     @property
     def parameter_count(self) -> int:
-        return sum(learned.numel() for learned in (self.odds, self.log_amplitude, self.log_noise, self.kernels))
+        return sum(learned.numel() for learned in (self.odds, self.log_amplitude, self.log_noise, self.moments))
 
     @property
     def prior(self) -> Prior:
@@ -58,7 +59,7 @@ class Kernel1dMap(ProbabilisticMap):
         learned = None
         if options.remainders:
             like, sizes = tuple(options.learned_like), tuple(options.remainders)
-            learned = Learned(Block(options.learned_warp), self.kernels.double(), like, sizes)
+            learned = Learned(self.moments.double(), like, sizes)
         return start._replace(
             learned=learned,
             log_odds=(self.odds / self.odds.sum()).double().log(),
@@ -100,7 +101,7 @@ class Kernel1dMap(ProbabilisticMap):
         with torch.no_grad():
             prior = learn(starting_prior(options, contexts[0].F.device), contexts, full, options)
         if prior.learned is not None:
-            options = replace(options, learned_from=len(full), learned_like=prior.learned.like)
+            options = replace(options, learned_like=prior.learned.like)
         model = cls(ContextShape.of(contexts[0]), options)
         model.odds, model.log_amplitude, model.log_noise = (
             prior.log_odds.exp(),
@@ -108,5 +109,5 @@ class Kernel1dMap(ProbabilisticMap):
             prior.noise.log_density,
         )
         if prior.learned is not None:
-            model.kernels = prior.learned.kernels
+            model.moments = prior.learned.moments
         return model

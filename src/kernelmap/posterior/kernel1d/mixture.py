@@ -63,6 +63,12 @@ class Mixture(NamedTuple):
         parts = [cell.given.moments(blocks[cell.block]) for cell in self.cells]
         return self.weights, torch.cat([mean for mean, _ in parts]), torch.cat([variance for _, variance in parts])
 
+    def second_moment(self, block: int) -> Float[Tensor, "R R"]:
+        """E[x xᵀ] of the weights x of a block's features, if the kernel is made of them."""
+        cells = [cell.given for cell in self.cells if cell.block == block]
+        total = sum(float(given.weights.sum()) for given in cells)
+        return torch.stack([given.second_moment() for given in cells]).sum(dim=0) / total
+
     @property
     def weights(self) -> Float[Tensor, " C"]:
         return torch.cat([cell.given.weights for cell in self.cells])

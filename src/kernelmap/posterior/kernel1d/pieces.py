@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -71,7 +72,7 @@ class Pieces:
 def places_of_edges(t: Float[Tensor, " N"]) -> list[int]:
     """Numbers of the points after an edge; every one, or so many in equal strides."""
     count = min(len(t) - 1, PLACES)
-    return torch.linspace(1, len(t) - 1, count).round().long().tolist()
+    return np.linspace(1, len(t) - 1, count).round().astype(int).tolist()
 
 
 @dataclass(frozen=True)

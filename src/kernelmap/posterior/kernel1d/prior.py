@@ -43,9 +43,7 @@ class Kernel1dOptions:
         least_noise: least relative error ever.
         survivors: components that each plug-in fit takes from the fit before.
         remainders: sizes of what a learned component may have beside the kernels of the systems.
-        learned_warp: of the cosines that describe these kernels.
-        learned_from: number of systems that components were learned from; set by learning.
-        learned_like: of each of these systems, the generic component its kernel is like; set by learning.
+        learned_like: the generic components that these kernels are like; set by learning.
         rounds: of expectation-maximisation.
     """
 
@@ -80,8 +78,6 @@ class Kernel1dOptions:
     least_noise: float = 1e-6
     survivors: tuple[int, ...] = (20, 16)
     remainders: tuple[float, ...] = ()
-    learned_warp: float = 0.03
-    learned_from: int = 0
     learned_like: tuple[int, ...] = ()
     rounds: int = 1
 
@@ -115,33 +111,31 @@ class Kernel1dOptions:
 
 
 class Learned(NamedTuple):
-    """Components learned from systems: K = Φ L z1 / √S + s Φ_c ω_c z2.
+    """Components learned from systems: K = Φ_c x, x ~ N(0, M + s² diag(ω_c²)).
 
-    The kernels Φ L, in the cosines of one block, of a family of S systems, and a remainder of relative size s like a
-    generic component c. A family are the systems whose likeliest components have the same features; each of these
-    components, which `like` names system by system, makes one learned component for every s.
+    M = mean of E[x xᵀ | pairs] over a family, the systems whose likeliest components have the same features: what was
+    found of their kernels and what was not. Beside it a remainder of relative size s like a generic component c. Each
+    of the family's likeliest components, all named by `like`, makes one learned component for every s.
     """
 
-    block: Block
-    kernels: Float[Tensor, "R S"]
+    moments: Float[Tensor, "families R R"]
     like: tuple[int, ...]
     sizes: tuple[float, ...]
 
-    def extend(self, generic: Features, first: int, t: Float[Tensor, " N"], h: float) -> Features:
+    def extend(self, generic: Features, first: int) -> Features:
         """The generic components, and these after them, whose odds begin at number `first`."""
-        found = self.block.features(t, h, len(self.kernels)) @ self.kernels
-        families = [generic.components[index].block for index in self.like]
+        families = sorted({generic.components[index].block for index in self.like})
         blocks, components = [], []
-        for index in sorted(set(self.like)):
+        for index in self.like:
             family, omega, *_ = generic.components[index]
-            own = found[:, [system for system, other in enumerate(families) if other == family]]
+            phi = generic.blocks[family]
             own, rest = (
-                part / part.square().sum(dim=1).mean().sqrt() for part in (own, generic.blocks[family] * omega)
+                part / ((phi @ part) * phi).sum(dim=1).mean()
+                for part in (self.moments[families.index(family)], omega.square().diag())
             )
             for size in self.sizes:
-                weights = torch.cat([t.new_ones(own.shape[1]), t.new_full((rest.shape[1],), size)])
-                components.append(Component(len(blocks), weights, first + len(components)))
-            blocks.append(torch.cat([own, rest], dim=1))
+                components.append(Component(len(blocks), torch.ones_like(omega), first + len(components)))
+                blocks.append(phi @ torch.linalg.cholesky(own + size**2 * rest))
         return generic.extended(blocks, components)
 
 
@@ -169,7 +163,7 @@ class Prior(NamedTuple):
         generic = Features.of(self.groups, t, h)
         if self.learned is None:
             return generic
-        return self.learned.extend(generic, self.first_edge + self.pieces.odds, t, h)
+        return self.learned.extend(generic, self.first_edge + self.pieces.odds)
 
     @property
     def first_edge(self) -> int:

@@ -50,11 +50,6 @@ class Interpolation:
             weights[:, [0]] * v[..., self.nodes[:, 0], :],
         )
 
-    def matrix(self, n: int) -> Float[Tensor, "m n"]:
-        if self.nodes is None or self.weights is None:
-            return torch.eye(n, dtype=torch.float64)
-        return self.weights.new_zeros(len(self.nodes), n).scatter_add(1, self.nodes, self.weights)
-
 
 def _on_mesh(axes: tuple[np.ndarray, ...], order: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The corners of the cell around every point, and the products of its linear shape functions."""

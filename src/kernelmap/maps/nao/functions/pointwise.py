@@ -32,7 +32,8 @@ class Pointwise(nn.Module):
         return torch.einsum("hacm,...hcmk->...hamk", c, there).flatten(-3, -2)
 
     def rows(self, x: Grid, z: Grid) -> Float[Tensor, "H M N"]:
-        c, P = self._values(x), Interpolation.of(z, x).matrix(len(z.points)).to(self.c)
+        c, n = self._values(x), len(z.points)
+        P = Interpolation.of(z, x).apply(torch.eye(n, dtype=c.dtype, device=c.device))
         return torch.einsum("hacm,mn->hamcn", c, P).flatten(3, 4).flatten(1, 2)
 
     def _values(self, x: Grid) -> Float[Tensor, "H cx cz m"]:

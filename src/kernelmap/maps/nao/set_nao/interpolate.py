@@ -45,12 +45,12 @@ class Interpolation(nn.Module):
         A = C @ (h[:, None] * U)
         p = self.get_buffer("average").to(U) @ A.square().mean(dim=-1, keepdim=True)
         p = p + LEAST * p.mean(dim=-2, keepdim=True)
-        white = A / torch.where(p > 0, p, 1)
-        S = A.mT @ white
+        scaled = A / torch.where(p > 0, p, 1)
+        S = A.mT @ scaled
         trace = S.diagonal(dim1=-2, dim2=-1).sum(dim=-1)[..., None, None]
         trace = torch.where(trace > 0, trace, 1)
         q = inverse_gram(S / trace, self.get_buffer("coefficients").to(U)) / trace
-        return Factors(E @ q, white.mT @ C)
+        return Factors(E @ q, scaled.mT @ C)
 
     @torch.no_grad()
     def _coefficients(self, y: Grid) -> Float[Tensor, "R N"]:
