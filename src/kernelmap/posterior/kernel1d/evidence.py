@@ -78,9 +78,12 @@ class Conditioned(NamedTuple):
     def second_moment(self) -> Float[Tensor, "R R"]:
         """E[(ω z) (ω z)ᵀ] over all γ, times their probability."""
         mean, variance = self.directions()
-        mean, alpha = mean @ self.map.mT, float(self.weights @ (self.kappa * self.gamma))
-        seen = (self.map * (self.weights @ variance - alpha)) @ self.map.mT
-        return (self.weights[:, None] * mean).mT @ mean + seen + alpha * self.omega.square().diag()
+        mean, alpha = mean @ self.map.mT, self.weights @ (self.kappa * self.gamma)
+        V = self.map / self.omega[:, None]
+        narrowed, Q = torch.linalg.eigh((V * (alpha - self.weights @ variance)) @ V.mT)
+        # V is orthonormal up to rounding, which must not make a variance negative.
+        left = self.omega[:, None] * Q * (alpha - narrowed).clamp(min=0).sqrt()
+        return (self.weights[:, None] * mean).mT @ mean + left @ left.mT
 
     def directions(self) -> tuple[Float[Tensor, "C r"], Float[Tensor, "C r"]]:
         """Mean and variance of Vᵀ z at every γ."""

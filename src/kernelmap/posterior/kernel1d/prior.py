@@ -128,14 +128,12 @@ class Learned(NamedTuple):
         blocks, components = [], []
         for index in self.like:
             family, omega, *_ = generic.components[index]
-            phi = generic.blocks[family]
-            own, rest = (
-                part / ((phi @ part) * phi).sum(dim=1).mean()
-                for part in (self.moments[families.index(family)], omega.square().diag())
-            )
+            phi = generic.blocks[family] * omega
+            own = self.moments[families.index(family)] / (omega[:, None] * omega)
+            own = own * phi.square().sum(dim=1).mean() / ((phi @ own) * phi).sum(dim=1).mean()
             for size in self.sizes:
                 components.append(Component(len(blocks), torch.ones_like(omega), first + len(components)))
-                blocks.append(phi @ torch.linalg.cholesky(own + size**2 * rest))
+                blocks.append(phi @ torch.linalg.cholesky(own + size**2 * torch.eye(len(own)).to(own)))
         return generic.extended(blocks, components)
 
 
