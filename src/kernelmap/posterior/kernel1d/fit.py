@@ -96,9 +96,9 @@ def fit(U: Float[Tensor, "N d"], f: Float[Tensor, " d"], y: Grid, prior: Prior) 
     pairs = Pairs(*averaged(U, f / units.f), y, units.u)
     pilot = pairs.some(PILOT_PAIRS)
     features, responses = pilot_features(pilot, prior)
-    possible = [i for i, component in enumerate(features.components) if prior.log_odds[component.odds].isfinite()]
+    survivors = [i for i, component in enumerate(features.components) if prior.log_odds[component.odds].isfinite()]
     errors = [white_noise(pilot.repeats, prior.noise)]
-    mixture = weigh(features, responses, pilot.f, possible, errors, prior, prior.pilot_noise)
+    mixture = weigh(features, responses, pilot.f, survivors, errors, prior, prior.pilot_noise)
     for count in prior.survivors:
         b, noise = pairs.quadrature_variance(mixture), float(mixture.white_variance().min())
         if pilot is pairs and noise > max(SETTLED * prior.pilot_noise**2, float(b.mean()) / NEGLIGIBLE):
@@ -106,7 +106,7 @@ def fit(U: Float[Tensor, "N d"], f: Float[Tensor, " d"], y: Grid, prior: Prior) 
         errors = [white_noise(pairs.repeats, prior.noise)]
         if float(b.mean()) > NEGLIGIBLE * noise:
             errors += with_quadrature(b, pairs.repeats, prior.ratios, prior.spread, prior.noise)
-        survivors = mixture.component_weights.argsort(descending=True)[:count].tolist()
+        survivors = sorted(survivors, key=mixture.component_weights.tolist().__getitem__, reverse=True)[:count]
         if pilot is not pairs:
             pilot, responses = pairs, pairs.responses(features, {features.components[i].block for i in survivors})
         mixture = weigh(features, responses, pairs.f, survivors, errors, prior, prior.least_noise)
