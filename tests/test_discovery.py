@@ -15,6 +15,7 @@ from kernelmap.core.kernel import Kernel
 from kernelmap.core.metrics import coverage, exploration_measure, kernel_error, relative_difference
 from kernelmap.core.systems import strided_draws
 from kernelmap.discovery.discover import discover
+from kernelmap.io.measurements import read_measurements
 from kernelmap.io.models import load_model
 from kernelmap.problems.radial import RadialKernel, locations, radial, radial_systems, two_waves
 from kernelmap.report import plot, write_report
@@ -136,24 +137,23 @@ def test_save_and_summary(model, tmp_path):
     assert json.loads(json.dumps(found.check.summary()))["pairs"] == 20
 
 
-@pytest.mark.parametrize("suffix", ["npz", "h5", "mat"])
-def test_the_command_on_a_users_file(suffix, tmp_path, kernelmap):
-    """Two noisy inputs on a mesh, written by the three-line recipe, pairs all over the place."""
+def test_the_command_on_a_users_file(tmp_path, kernelmap):
+    """Two noisy inputs on a mesh, written by the three-line recipe in any format, pairs all over the place."""
     systems = radial("sine").test.select(["ood2"]).with_noise(0.01, seed=2)
     x = locations("released", 0.0125)
     u, f = two_waves("released").functions(x), systems.f[0, :, 0].numpy().reshape(2, -1).copy()
     measured = np.zeros_like(f, dtype=bool)
     measured[:, ::30] = True
     f[~measured] = np.nan
-    path = tmp_path / f"mine.{suffix}"
-    if suffix == "npz":
-        np.savez(path, x=x, u=u, f=f, radius=11.0, outside="zero")
-    elif suffix == "h5":
-        with h5py.File(path, "w") as file:
-            file["x"], file["u"], file["f"], file["outside"] = x, u, f, "zero"
-            file["radius"] = 11.0
-    else:
-        savemat(path, {"x": x, "u": u, "f": f, "radius": 11.0, "outside": "zero"})
+    arrays = {"x": x, "u": u, "f": f, "radius": 11.0, "outside": "zero"}
+    paths = [tmp_path / f"mine.{suffix}" for suffix in ("npz", "mat", "h5")]
+    np.savez(paths[0], **arrays)
+    savemat(paths[1], arrays)
+    with h5py.File(path := paths[2], "w") as file:
+        for name, value in arrays.items():
+            file[name] = value
+    contexts = [read_measurements(path).context for path in paths]
+    assert all(torch.equal(c.U, contexts[0].U) and torch.equal(c.F, contexts[0].F) for c in contexts)
     out, numbers = tmp_path / "out", tmp_path / "found.json"
     code, printed, err = kernelmap("discover", path, "--out", out, "--json", numbers)
     assert code == 0, err

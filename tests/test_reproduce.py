@@ -192,13 +192,13 @@ def test_figures_of_darcy_flow_are_drawn(tmp_path, monkeypatch, figure):
 
 
 def test_cross_resolution_measures_each_model_three_times(few_contexts, tmp_path, monkeypatch):
-    monkeypatch.setattr(resolution, "ROWS", ("nao-302-10", "posterior-302"))
+    monkeypatch.setattr(resolution, "ROWS", ("nao-302-10", "posterior-100"))
     monkeypatch.setattr(resolution, "trained_model", untrained)
     monkeypatch.setattr(resolution, "make", lambda row, out: row.measure(untrained(row, out)))
     made = resolution.cross_resolution(tmp_path)
     assert list(made["results"]["nao-302-10"]) == ["dx", "2 dx, radii", "2 dx, radii and locations"]
     assert len(resolution_cells(made)) == 12
-    posterior = made["results"]["posterior-302"]
+    posterior = made["results"]["posterior-100"]
     assert posterior["2 dx, radii"]["id"]["kernel_error"] < 3 * posterior["dx"]["id"]["kernel_error"]
     answer = another_resolution({"results": {"nao-30-10": posterior}})
     assert answer[2] in ("yes", "no")

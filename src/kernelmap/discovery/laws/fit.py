@@ -69,7 +69,7 @@ def _starts(family: Family, pairs: Pairs) -> list[np.ndarray]:
     """The points of the grid with the least squares, amplitudes profiled out."""
     grid = np.array(list(product(*(parameter.grid() for parameter in family.parameters))))
     shapes = np.stack([family.shapes(pairs.t, pairs.h, theta) for theta in grid])
-    columns = shapes @ pairs.G.T
+    columns = pairs.responses(shapes.reshape(-1, len(pairs.t))).reshape(*shapes.shape[:2], -1)
     sizes = np.linalg.norm(columns, axis=-1, keepdims=True)
     columns = columns / np.where(sizes > 0, sizes, 1.0)
     gram = columns @ columns.mT + 1e-9 * np.eye(columns.shape[1])
@@ -83,7 +83,7 @@ def _refined(family: Family, pairs: Pairs, start: np.ndarray) -> Fitted | None:
     L = len(family.amplitudes)
 
     def columns(theta: np.ndarray) -> np.ndarray:
-        return pairs.G @ family.shapes(pairs.t, pairs.h, theta).T
+        return pairs.responses(family.shapes(pairs.t, pairs.h, theta)).T
 
     sizes = np.linalg.norm(columns(start), axis=0) / math.sqrt(pairs.count)
     if not (np.isfinite(sizes) & (sizes > 0)).all():

@@ -15,14 +15,17 @@ PARTS = 4
 
 
 class Pairs(NamedTuple):
-    """f = G K + e: rows (G, f) with e ~ N(0, σ²), and `outside`, the sum of squares that no K explains.
+    """f = G Q K + e: rows (G, f) with e ~ N(0, σ²), and `outside`, the sum of squares that no K explains.
+
+    Q: integrates a law times what u is between the points of the grid.
 
     count: how many different inputs there are. Pairs with the same one are averaged, and `log_repeats` is Σ log √n of
     their numbers n, which the density of their means has. t: |y| in units of the range, in the middle of parts of
     cells, of width h; grid: at the points of the kernel. kernel: one unit of K; length: one unit of t.
     """
 
-    G: Float[np.ndarray, "n T"]
+    G: Float[np.ndarray, "n N"]
+    Q: csr_array
     f: Float[np.ndarray, " n"]
     outside: float
     count: int
@@ -44,14 +47,19 @@ class Pairs(NamedTuple):
         mean = torch.zeros_like(repeats).index_add(0, group, F) / repeats / unit
         root = repeats.sqrt().numpy()
         G, f, outside = root[:, None] * (U[:, first] / u).numpy().T, root * mean.numpy(), 0.0
-        t, parts = interpolation(y / length)
+        t, quadrature = interpolation(y / length)
         if len(f) > len(y):
-            Q, G = np.linalg.qr(G)
-            outside = max(float(f @ f - (Q.T @ f) @ (Q.T @ f)), 0.0)
-            f = Q.T @ f
+            basis, G = np.linalg.qr(G)
+            seen = basis.T @ f
+            f, outside = seen, max(float(f @ f - seen @ seen), 0.0)
         steps, log_repeats = np.diff(y) / length, float(np.log(root).sum())
         h, kernel = float(steps.mean()) / PARTS, unit / (u * length)
-        return cls(G @ parts, f, outside, len(repeats), log_repeats, np.abs(t), h, np.abs(y) / length, kernel, length)
+        count, t, grid = len(repeats), np.abs(t), np.abs(y) / length
+        return cls(G, quadrature, f, outside, count, log_repeats, t, h, grid, kernel, length)
+
+    def responses(self, laws: Float[np.ndarray, "L T"]) -> Float[np.ndarray, "L n"]:
+        """Of laws with these values at t."""
+        return (self.Q @ laws.T).T @ self.G.T
 
 
 def interpolation(y: Float[np.ndarray, " N"]) -> tuple[Float[np.ndarray, " T"], csr_array]:
