@@ -20,10 +20,9 @@ from kernelmap.io import load_model, read_measurements
 from mutants_of_measurements import MEASUREMENTS, mesh
 from mutants_of_models import two_systems
 
-
 BOMB = (20_000, 20_000)
 BLOCK = 300
-"""Megabytes: scipy unpacks 128 kB of a variable to read its header, which are 135 MB, held twice, where it is all zeros."""
+"""Megabytes: scipy unpacks 128 kB of a variable to read its header, which are 135 MB of zeros, held twice."""
 
 
 def peak(path: Path) -> int:
