@@ -10,6 +10,7 @@ import pytest
 from kernelmap.cli import main as cli
 from kernelmap.io.models import load_model, shipped_models
 from kernelmap.problems.radial import RadialData
+from processes import python
 
 SMALL = ["--dx", "0.1", "--d", "20", "--setting", "sine", "--epochs", "2", "--every", "1"]
 
@@ -18,8 +19,8 @@ SMALL = ["--dx", "0.1", "--d", "20", "--setting", "sine", "--epochs", "2", "--ev
 def trained(tmp_path_factory):
     """A model trained for a moment on a coarse grid."""
     out = tmp_path_factory.mktemp("model")
-    command = [sys.executable, "-m", "kernelmap.cli.main", "train", "radial", "--map", "nao", "--dk", "4", *SMALL]
-    subprocess.run([*command, "--out", str(out)], check=True, capture_output=True)
+    done = python("-m", "kernelmap", "train", "radial", "--map", "nao", "--dk", 4, *SMALL, "--out", out)
+    assert done.returncode == 0, done.stderr
     return out
 
 

@@ -6,8 +6,6 @@ import io
 import re
 import runpy
 import shlex
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
@@ -34,6 +32,7 @@ from kernelmap.problems.radial.inputs import RADIUS, locations, two_waves
 from kernelmap.problems.radial.kernels import test_kernels as unseen_kernels
 from kernelmap.problems.radial.kernels import training_kernels
 from kernelmap.training import Recipe
+from processes import python
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md"))]
@@ -49,7 +48,7 @@ def text(page: str) -> str:
 
 def test_the_python_examples_run(tmp_path):
     examples = re.findall(r"```python\n(.*?)```", text("README.md"), re.DOTALL)
-    run = subprocess.run([sys.executable, "-c", "".join(examples)], cwd=tmp_path, capture_output=True, text=True)
+    run = python("-c", "".join(examples), cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     assert (tmp_path / "report.html").exists()
     found, expected = (

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from mutants_of_measurements import fields, mesh
+from processes import Started, python
 
 KERNELMAP = [sys.executable, "-m", "kernelmap"]
 TRAIN = ["train", "radial", "--dx", "0.1", "--d", "20", "--setting", "sine", "--dk", "4", "--every", "1"]
@@ -53,17 +54,17 @@ def _age(pid: int) -> float:
 
 def test_control_c_in_a_training_and_going_on(tmp_path):
     out = tmp_path / "model"
-    command = [*KERNELMAP, *TRAIN, "--epochs", "5000", "--out", str(out)]
-    started = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    command = ["-m", "kernelmap", *TRAIN, "--epochs", "5000", "--out", out]
+    started = Started(*command)
     deadline = time.time() + 100
     while not (out / "config.json").exists() and time.time() < deadline:
         time.sleep(0.05)
-    second = subprocess.run(command, capture_output=True, text=True)
+    second = python(*command)
     assert second.returncode == 2
     assert f"process {started.pid} on" in " ".join(second.stderr.split())
-    started.send_signal(signal.SIGINT)
-    _, err = started.communicate(timeout=60)
-    assert (started.returncode, err) == (130, "interrupted\n")
+    started.interrupt()
+    done = started.done(timeout=60)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
     assert not (tmp_path / "model.lock").exists()
     assert not [name for name in os.listdir(out) if name.startswith(".")]
 

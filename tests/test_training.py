@@ -20,6 +20,7 @@ from kernelmap.training.batches import Contexts
 from kernelmap.training.loop import train
 from kernelmap.training.muon import Muon, orthogonalised
 from kernelmap.training.recipe import Recipe, learning_rate
+from processes import python
 
 RECIPE = Recipe(epochs=4, batch=6, every=1, optimizer="muon", precision="float64")
 
@@ -101,10 +102,8 @@ run(Path(sys.argv[1]))
 
 def test_killed_while_writing_a_checkpoint_resumes_bit_for_bit(tmp_path):
     run(tmp_path / "whole")
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path / "killed")], cwd=Path(__file__).parent, capture_output=True
-    )
-    assert killed.returncode == -9, killed.stderr.decode()
+    killed = python("-c", KILLED, tmp_path / "killed", cwd=Path(__file__).parent)
+    assert killed.returncode == -9, killed.stderr
     assert len(log(tmp_path / "killed")) == 3
     progress = run(tmp_path / "killed", resume=True)
     assert progress.epoch == RECIPE.epochs
