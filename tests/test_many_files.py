@@ -2,6 +2,8 @@
 
 import contextlib
 import csv
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,6 @@ import pytest
 from contract import build
 from kernelmap.io import read_measurements, save_model
 from kernelmap.report import discover_files
-from processes import Started
 
 FILES, BAD = 7, 5
 
@@ -43,8 +44,15 @@ def finished(out: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in out.glob("[!.]*/discovery.h5")}  # the others are half written
 
 
-def start(paths: list[Path], model: str, out: Path) -> Started:
-    return Started("-m", "kernelmap", "discover", *paths, "--model", model, "--jobs", 2, "--out", out, session=True)
+def start(paths: list[Path], model: str, out: Path) -> subprocess.Popen:
+    words = ["discover", *map(str, paths), "--model", model, "--jobs", "2", "--out", str(out)]
+    return subprocess.Popen(
+        [sys.executable, "-m", "kernelmap", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
 
 
 def running(group: int) -> list[str]:
@@ -60,18 +68,18 @@ def test_killed_and_started_again(model, tmp_path):
     paths, out = write_files(tmp_path), tmp_path / "out"
     first = start(paths, model, out)
     deadline = time.monotonic() + 300
-    while len(finished(out)) < 3 and first.running and time.monotonic() < deadline:
+    while len(finished(out)) < 3 and first.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)
     first.kill()
-    first.done(timeout=100)
+    first.communicate(timeout=100)  # its workers hold the pipes too, and end with it
     while running(first.pid) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not running(first.pid)
     before = finished(out)
     assert 3 <= len(before) < FILES - 1
     second = start(paths, model, out)
-    code, printed, complaints = second.done(timeout=600)
-    assert code == 2
+    printed, complaints = second.communicate(timeout=600)
+    assert second.returncode == 2
     after = finished(out)
     assert len(after) == FILES - 1
     assert {path: after[path] for path in before} == before
