@@ -3,13 +3,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint docs clean
 
 demo: .venv/run.stamp
 	$(BIN)/kernelmap demo --out kernelmap-demo
 
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+docs: .venv/docs.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The site is in site/; look at it with $(BIN)/python -m http.server --directory site"
 
 lint: .venv/test.stamp
 	$(BIN)/ruff check .
@@ -27,5 +31,9 @@ lint: .venv/test.stamp
 	$(INSTALL) --editable ".[test]"
 	touch $@
 
+.venv/docs.stamp: .venv/run.stamp
+	$(INSTALL) --editable ".[docs]"
+	touch $@
+
 clean:
-	rm -rf .venv kernelmap-demo
+	rm -rf .venv kernelmap-demo site
