@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from kernels_of_two_points import line_systems, with_best_ridge
 from order_free_errors import DRAWS, measure
-from order_free_systems import TESTS, interior, on_nodes, with_own_loads
+from order_free_systems import MESHES, TESTS, interior, missed_between, on_nodes, with_own_loads
 from parts import run_parts
 
 from kernelmap.core.files import read_json
@@ -71,29 +71,19 @@ def darcy_part() -> dict[str, Any]:
 
 
 def meshes() -> dict[str, Any]:
-    """Trained at 21 x 21 nodes, used at 41 x 41, on a graded mesh of 31 x 31 nodes, and on one drawn at random.
-
-    On the graded mesh steps go smoothly from 1/60 at the boundary to 1/20 in the middle. The random one, 31 of
-    61 nodes in each direction, is so uneven that the quadrature itself errs.
-    """
-    s = np.linspace(0, 1, 31)
-    graded = np.round(120 * (s - 0.08 * np.sin(2 * np.pi * s))).astype(int)
-    inner = np.random.default_rng(0).choice(np.arange(1, 60), 29, replace=False)
-    cases = {
-        "21 x 21": (21, np.arange(21)),
-        "41 x 41": (41, np.arange(41)),
-        "graded 31 x 31": (121, graded),
-        "random 31 x 31": (61, np.sort([0, 60, *inner])),
-    }
+    """Trained at 21 x 21 nodes, used at 41 x 41 and on uneven meshes of 31 x 31 nodes (`MESHES`)."""
     results: dict[str, Any] = {}
     for map in ("set-nao", "integral-posterior"):
         model, _ = of_darcy(map, own=True)
-        for name, (n, nodes) in cases.items():
+        for name, (n, nodes) in MESHES.items():
             test, heldout = (on_nodes(n, nodes, pairs) for pairs in (range(PAIRS), range(PAIRS, 2 * PAIRS)))
             rows = interior(len(nodes))
             results[f"{map}, {name}"] = {f"d = {d}": measure(model, test, heldout, d, rows) for d in (20, 50)}
     model, _ = of_darcy("integral-posterior", own=True)
     results["band at 21 x 21 and at 41 x 41 nodes, relative difference"] = band_difference(model)
+    results["sources between the nodes, percent missed"] = {
+        name: missed_between(n, nodes) for name, (n, nodes) in MESHES.items() if "31" in name
+    }
     return results
 
 
