@@ -60,12 +60,26 @@ def on_nodes(n: int, nodes: np.ndarray, pairs: range) -> SystemSet:
 
 def missed_between(n: int, nodes: np.ndarray) -> dict[str, float]:
     """What is missed of sources between the measured nodes by straight lines and by cubic splines through these."""
-    g, every, t = sources(n, range(100), system=FIRST_TEST), np.linspace(0, 1, n), np.linspace(0, 1, n)[nodes]
-    straight = np.stack([np.interp(every, t, e) for e in np.eye(len(t))], axis=1)
-    seen, missed = g[:, nodes][:, :, nodes], {}
-    for name, A in (("lines", straight), ("splines", CubicSpline(t, np.eye(len(t)))(every))):
-        missed[name] = round(100 * float(np.linalg.norm(A @ seen @ A.T - g) / np.linalg.norm(g)), 2)
+    g, seen = sources(n, range(100), system=FIRST_TEST), np.linspace(0, 1, n)[nodes]
+    lines = np.stack([np.interp(np.linspace(0, 1, n), seen, e) for e in np.eye(len(nodes))], axis=1)
+    missed = {}
+    for name, A in (("lines", lines), ("splines", through_nodes(n, nodes))):
+        between = A @ g[:, nodes][:, :, nodes] @ A.T
+        missed[name] = round(100 * float(np.linalg.norm(between - g) / np.linalg.norm(g)), 2)
     return missed
+
+
+def through_nodes(n: int, nodes: np.ndarray) -> np.ndarray:
+    """The matrix that takes values at some of n nodes to those of the cubic spline at all."""
+    every = np.linspace(0, 1, n)
+    return CubicSpline(every[nodes], np.eye(len(nodes)))(every)
+
+
+def splined(systems: SystemSet, n: int, nodes: np.ndarray) -> SystemSet:
+    """Fields measured at some of n x n nodes, at all of them by cubic splines."""
+    A, shape = torch.from_numpy(through_nodes(n, nodes)), (len(nodes), len(nodes))
+    u, f = ((A @ values.unflatten(-1, shape) @ A.mT).flatten(-2) for values in (systems.u, systems.f))
+    return SystemSet(systems.names, u, f, rectangle(n), rectangle(n))
 
 
 def with_own_loads(count: int, path: Path) -> SystemSet:
