@@ -81,10 +81,10 @@ def meshes() -> dict[str, Any]:
             rows = interior(len(nodes))
             results[f"{map}, {name}"] = {f"d = {d}": measure(model, test, heldout, d, rows) for d in (20, 50)}
     n, nodes = MESHES["random 31 x 31"]
-    parts = [splined(on_nodes(n, nodes, pairs), n, nodes) for pairs in (range(PAIRS), range(PAIRS, 2 * PAIRS))]
+    test, heldout = (splined(on_nodes(n, nodes, pairs), n, nodes) for pairs in (range(PAIRS), range(PAIRS, 2 * PAIRS)))
     model, _ = of_darcy("set-nao", own=True)
     results["set-nao, random 31 x 31, splines to 61 x 61"] = {
-        f"d = {d}": measure(model, *parts, d, interior(n)) for d in (20, 50)
+        f"d = {d}": measure(model, test, heldout, d, interior(n)) for d in (20, 50)
     }
     model, _ = of_darcy("integral-posterior", own=True)
     results["band at 21 x 21 and at 41 x 41 nodes, relative difference"] = band_difference(model)
