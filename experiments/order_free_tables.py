@@ -17,12 +17,12 @@ COLUMNS = {
 }
 
 
-def table(name: str) -> str:
-    """One row for every model and d of a part; errors and coverages in percent."""
+def table(*names: str) -> str:
+    """One row for every model and d of some parts; errors and coverages in percent."""
     rows = []
-    for model, found in part("order_free", name).items():
+    for model, found in (each for name in names for each in part("order_free", name).items()):
         for d, values in found.items():
-            if isinstance(values, dict):
+            if isinstance(values, dict) and d.startswith("d = "):
                 rows.append([model, d.removeprefix("d = "), *(_cell(values.get(key)) for key in COLUMNS)])
     return markdown(["", "d", *COLUMNS.values()], rows)
 

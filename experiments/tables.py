@@ -46,7 +46,7 @@ TABLES = {
     "order-free-darcy": ("docs/order-free.md", lambda: order_free.table("darcy")),
     "order-free-meshes": ("docs/order-free.md", lambda: order_free.table("meshes")),
     "order-free-line": ("docs/order-free.md", lambda: order_free.table("line")),
-    "order-free-specimens": ("docs/order-free.md", lambda: order_free.table("specimens")),
+    "order-free-specimens": ("docs/order-free.md", lambda: order_free.table("specimens", "own-loads")),
     "order-free-depth": ("docs/order-free.md", order_free.depth),
     "mechanics": ("docs/mechanics.md", plane.mechanics),
     "mechanics-errors": ("docs/mechanics.md", plane.mechanics_errors),

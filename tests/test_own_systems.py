@@ -226,3 +226,11 @@ def test_what_own_refuses(kernelmap, tmp_path):
     assert "too few to keep one for validation" in kernelmap("train", "own", "--data", path, "--d", 8, "--out", "x")[2]
     code, _, err = kernelmap("discover", path)
     assert (code, "which is 2 systems; here one is expected" in err) == (2, True)
+
+
+def test_pairs_that_are_too_few_for_an_order_free_map(kernelmap, tmp_path):
+    """The message has the d that was asked for, and the pairs that are predicted besides."""
+    path = write(tmp_path / "systems.npz", **family(2, P=40))
+    command = ("train", "own", "--data", path, "--map", "set-nao", "--out", tmp_path / "x", "--d")
+    assert "40 pairs give 1 context(s) of d = 15 and 20 pairs to predict" in kernelmap(*command, 15)[2]
+    assert "too few for contexts of d = 30 and the 20 others" in kernelmap(*command, 30, "--random-draws")[2]

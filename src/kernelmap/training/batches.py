@@ -40,7 +40,12 @@ class Contexts:
     """
 
     def __init__(self, systems: SystemSet, d: int, recipe: Recipe, limit: int | None, targets: int = 0) -> None:
-        self.recipe, self.d, self.pairs = recipe, d, systems.pairs
+        self.recipe, self.d, self.pairs, self.targets = recipe, d, systems.pairs, targets
+        if targets and d > systems.pairs:
+            raise InputError(
+                f"{systems.pairs} pairs of a system are too few for contexts of d = {d - targets} and the {targets} "
+                "others that this map is trained to predict from them. Use a smaller d, or measure more pairs."
+            )
         draws = strided_draws(systems.pairs, d)
         if limit is not None and limit < len(draws):
             # From end to end: a map that sees the pairs in their order does not extrapolate to later ones.
@@ -74,9 +79,10 @@ class Contexts:
         """Contexts for validation and for training, of the same systems."""
         kept = max(1, round(self.recipe.validation * len(draws)))
         if len(draws) <= kept:
+            others = f" and {self.targets} pairs to predict" if self.targets else ""
             raise InputError(
-                f"{self.pairs} pairs give {len(draws)} context(s) of d = {self.d}: too few to keep one for validation. "
-                "Use a smaller d, or random draws."
+                f"{self.pairs} pairs give {len(draws)} context(s) of d = {self.d - self.targets}{others}: too few to "
+                "keep one for validation. Use --random-draws, which draws them anew in every epoch, or a smaller d."
             )
         order = torch.randperm(len(draws), generator=_generator(self.recipe.seed, -1))
         return draws[order[:kept]], draws[order[kept:]]
