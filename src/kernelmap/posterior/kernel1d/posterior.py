@@ -159,7 +159,7 @@ def residual_variance(fit: Fit) -> Tensor:
 def reduction(fit: Fit) -> Float[Tensor, " N"]:
     """1 - posterior variance / prior variance at the amplitudes that were found."""
     prior = torch.zeros_like(fit.y.weights)
-    for block, _, given in fit.mixture.cells:
+    for block, _, given, _ in fit.mixture.cells:
         scale = given.weights @ (given.gamma * given.kappa)
         prior = prior + scale * (fit.mixture.features.blocks[block] * given.omega).square().sum(dim=1)
     variance = pool(*fit.mixture.moments(fit.mixture.features.blocks))[1]

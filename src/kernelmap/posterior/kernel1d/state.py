@@ -22,7 +22,7 @@ def state_of(fit: Fit) -> dict[str, Tensor]:
         "log_evidence": numbers(mixture.log_evidence),
     }
     state |= {f"block{number}": block for number, block in enumerate(mixture.features.blocks)}
-    for i, (block, shape, given) in enumerate(mixture.cells):
+    for i, (block, shape, given, _) in enumerate(mixture.cells):
         errors = numbers([block, float(shape.n.mean()), shape.nugget, shape.least, shape.spread])
         state |= prefixed(f"cell{i}", {"errors": errors} | prefixed("given", given._asdict()))
     return state
