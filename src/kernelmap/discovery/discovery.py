@@ -72,9 +72,12 @@ class Discovery:
         """The field of the medium that the kernel comes from, where the model has one."""
         return self.posterior.hidden
 
-    def predict(self, U: Float[Tensor, "N n"]) -> Prediction:
-        """Mean and standard deviation of the measured responses to n new inputs, noise included."""
-        return responses(self.posterior, U)
+    def predict(self, U: Float[Tensor, "N n"], places: Places | None = None) -> Prediction:
+        """Mean and standard deviation of the measured responses to n new inputs, noise included.
+
+        places: of the inputs, which a trend of f needs.
+        """
+        return responses(self.posterior, U, places)
 
     def closed_form(self) -> ClosedForm:
         """Simple laws (exponential, Gaussian, power law, ...) with parameters and errors, ranked by evidence."""

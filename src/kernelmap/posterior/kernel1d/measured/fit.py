@@ -17,7 +17,13 @@ from kernelmap.posterior.kernel1d.errors import white_noise
 from kernelmap.posterior.kernel1d.fit import Fit, expecting_unit_responses, fit, prepared
 from kernelmap.posterior.kernel1d.measured.correlation import WHITE_NOISE, Correlation, Times, hypotheses
 from kernelmap.posterior.kernel1d.measured.inputs import fit_inputs
-from kernelmap.posterior.kernel1d.measured.nuisance import Clock, Nuisance, columns, in_time, unknowns
+from kernelmap.posterior.kernel1d.measured.nuisance import (
+    Clock,
+    Nuisance,
+    in_time,
+    nuisance_columns,
+    unknowns,
+)
 from kernelmap.posterior.kernel1d.measured.whitening import Whitening
 from kernelmap.posterior.kernel1d.mixture import weigh
 from kernelmap.posterior.kernel1d.prior import Prior
@@ -48,7 +54,7 @@ def fit_measured(U: Float[Tensor, "N d"], f: Float[Tensor, " d"], context: Conte
         some = torch.linspace(0, len(f) - 1, MOST_PAIRS).long()
         U, f, places = U[:, some], f[some], places.select(some)
     clock = Clock.of(places)
-    Z = columns(names, len(f), clock, places).to(f)
+    Z = nuisance_columns(names, len(f), clock, places).to(f)
     times, correlation = None, WHITE_NOISE
     if places is not None and in_time(context):
         run = places.values[:, 0].long() if places.values.shape[1] > 1 else torch.zeros(len(f), dtype=torch.long)

@@ -43,7 +43,9 @@ def in_time(context: Context) -> bool:
     return context.operator == "convolution" and context.places is not None
 
 
-def columns(names: tuple[str, ...], count: int, clock: Clock, places: Places | None) -> Float[Tensor, "n q"]:
+def nuisance_columns(
+    names: tuple[str, ...], count: int, clock: Clock, places: Places | None
+) -> Float[Tensor, "n q"]:
     """Z of so many pairs, at their places."""
     found = []
     for name in names:
@@ -68,5 +70,8 @@ class Nuisance(NamedTuple):
     values: Float[Tensor, " q"]
     S: Float[Tensor, "q q"]
 
-    def columns(self, count: int, places: Places | None) -> Float[Tensor, "n q"]:
-        return columns(self.names, count, self.clock, places)
+
+def columns(nuisance: Nuisance | None, count: int, places: Places | None) -> Float[Tensor, "n q"]:
+    """Z of so many pairs, at their places."""
+    names, clock = ((), Clock(0.0, 1.0)) if nuisance is None else (nuisance.names, nuisance.clock)
+    return nuisance_columns(names, count, clock, places)
