@@ -84,6 +84,16 @@ class Kernel1dPosterior(KernelPosterior):
         return self._stacked([fit.units.f * nuisance_moments(fit, count, places)[0] for fit in self.fits])
 
     @property
+    def whitened(self) -> Context | None:
+        """The pairs with white errors, and nothing beside the kernel's response; None where they are not known."""
+        T, context = self.fits[0].T, self.context
+        if self.residual is not None or (T is not None and T.shape[1] != context.d):
+            return None
+        if T is None:
+            return context
+        return Context.unchecked(context.U @ T.mT, context.F @ T.mT, context.y, context.x)
+
+    @property
     def nuisance(self) -> dict[str, tuple[float, float]]:
         """Of the first output: what f has besides the kernel's response, each with its standard deviation.
 

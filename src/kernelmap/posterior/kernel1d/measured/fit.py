@@ -5,6 +5,7 @@ found with it.
 """
 
 import math
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float
@@ -70,7 +71,7 @@ def fit_measured(U: Float[Tensor, "N d"], f: Float[Tensor, " d"], context: Conte
         found = search(U, f, context.y, prior, times, correlation, Z)
     whitening = Whitening.of(covariance(times, correlation, f), Z)
     nuisance = Nuisance(names, clock, U @ whitening.G.mT, whitening.G @ f, whitening.S) if names else None
-    return Fit(found.mixture, found.units, found.y, found.kernel_squared, nuisance, correlation)
+    return replace(found, nuisance=nuisance, correlation=correlation, T=whitening.T)
 
 
 def covariance(times: Times | None, correlation: Correlation, f: Float[Tensor, " d"]) -> Float[Tensor, "d d"]:

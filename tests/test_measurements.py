@@ -1,0 +1,1 @@
+"""Measurements as they are: offset, trend, errors that go on in time, several inputs."""
