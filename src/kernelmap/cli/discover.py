@@ -74,6 +74,10 @@ def results_table(discovery: Discovery) -> Table:
     table = Table(title="Discovered kernel", show_header=False)
     table.add_row("pairs", str(discovery.context.d))
     table.add_row("noise found on f" if discovery.has_band else "not explained of f", percent(discovery.noise))
+    for name, (value, std) in discovery.posterior.nuisance.items():
+        table.add_row(f"{name} of f", f"{value:.4g} ± {std:.2g}")
+    if discovery.posterior.error_time:
+        table.add_row("errors go on for about", f"{discovery.posterior.error_time:.3g} in the unit of t")
     if discovery.has_band:
         table.add_row("expected error of the kernel", percent(discovery.identifiability.expected_error))
     if (check := discovery.check) is not None:

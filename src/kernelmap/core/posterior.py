@@ -107,6 +107,16 @@ class KernelEstimate(ABC):
         """E[f] without the kernel's response, of so many pairs: an offset, a trend."""
         return torch.zeros(*self.mean.shape[:-1], count).to(self.mean)
 
+    @property
+    def nuisance(self) -> dict[str, tuple[float, float]]:
+        """What f has besides the kernel's response, such as an offset, each with its standard deviation."""
+        return {}
+
+    @property
+    def error_time(self) -> float | None:
+        """τ of errors that go on in time, exp(-|t - t'| / τ); 0 where they do not, None where it is not asked."""
+        return None
+
     def state(self) -> dict[str, Tensor] | None:
         """The numbers that predicting takes, by name; None where an estimate cannot be kept."""
         return None

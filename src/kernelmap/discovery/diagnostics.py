@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from itertools import combinations
 
 import torch
 from jaxtyping import Bool
@@ -23,6 +24,8 @@ OUTLIER = 10.0
 MUCH_BETTER = 0.7
 UNOBSERVED_FRACTION = 0.3
 SHORT = 0.9
+PROPORTIONAL = 0.98
+"""Correlation above which noise of a few percent hides what two inputs do each."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ def diagnose(
             _unexplained(float(posterior.relative_residual.mean())),
             _uncertain(identifiability.expected_error),
             _outlier(context, residuals),
+            _inputs_together(context),
         ]
         found = [*known, *found]
     if not model.any_range:
@@ -104,6 +108,21 @@ def _outlier(context: Context, residuals: tuple[Residual, ...]) -> Diagnostic | 
         "A mistake of measurement or of writing, or an input unlike all others.",
         "Look at it; leave it out if it is a mistake.",
     )
+
+
+def _inputs_together(context: Context) -> Diagnostic | None:
+    """Tokens of two inputs, each without its mean, that are the same but for a factor."""
+    inputs = [part - part.mean() for part in context.U.split(len(context.y.points))] if context.y.components > 1 else []
+    for i, j in combinations(range(len(inputs)), 2):
+        norm = torch.linalg.vector_norm(inputs[i]) * torch.linalg.vector_norm(inputs[j])
+        together = float((inputs[i] * inputs[j]).sum().abs() / norm) if norm > 0 else 0.0
+        if together > PROPORTIONAL:
+            return Diagnostic(
+                f"The inputs {i + 1} and {j + 1} go together: their correlation is {together:.4f}.",
+                "The pairs tell the sum of their responses, and hardly what belongs to which.",
+                "Give one of them, or measure while they differ.",
+            )
+    return None
 
 
 def _far_out(check: Check) -> Diagnostic | None:

@@ -132,6 +132,10 @@ class Discovery:
             "check": None if self.check is None else self.check.summary(),
             "classical": self.classical.kernel.values.tolist(),
         }
+        if self.posterior.nuisance:
+            result["nuisance"] = {name: {"value": v, "std": std} for name, (v, std) in self.posterior.nuisance.items()}
+        if self.posterior.error_time is not None:
+            result["error_time"] = self.posterior.error_time
         if self.law is not None:
             result["law"] = self.law.to_json()
         if self.next is not None:

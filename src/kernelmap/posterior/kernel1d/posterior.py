@@ -95,10 +95,7 @@ class Kernel1dPosterior(KernelPosterior):
 
     @property
     def nuisance(self) -> dict[str, tuple[float, float]]:
-        """Of the first output: what f has besides the kernel's response, each with its standard deviation.
-
-        A trend is the slope of f per unit of time or place.
-        """
+        """Of the first output; a trend is the slope of f per unit of time or place."""
         first = self.fits[0]
         if first.nuisance is None:
             return {}
@@ -111,6 +108,11 @@ class Kernel1dPosterior(KernelPosterior):
             name: (scale * float(m), scale * float(v.sqrt()))
             for name, scale, m, v in zip(names, scales, mean, variance, strict=True)
         }
+
+    @property
+    def error_time(self) -> float | None:
+        correlation = self.fits[0].correlation
+        return None if correlation is None else correlation.tau
 
     def sample(self, count: int, generator: torch.Generator | None = None) -> Float[Tensor, "count M N"]:
         check_one_system(self.context)

@@ -39,11 +39,11 @@ class Correlation(NamedTuple):
     nugget: float
 
     def matrix(self, times: Times) -> Float[Tensor, "d d"]:
-        white = self.nugget * torch.eye(len(times.t)).to(times.t)
+        uncorrelated = self.nugget * torch.eye(len(times.t)).to(times.t)
         if self.nugget == 1:
-            return white
+            return uncorrelated
         decay = torch.exp(-(times.t[:, None] - times.t).abs() / self.tau)
-        return white + (1 - self.nugget) * decay * (times.run[:, None] == times.run)
+        return uncorrelated + (1 - self.nugget) * decay * (times.run[:, None] == times.run)
 
 
 WHITE_NOISE = Correlation(0.0, 1.0)

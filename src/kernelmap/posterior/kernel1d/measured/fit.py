@@ -71,7 +71,7 @@ def fit_measured(U: Float[Tensor, "N d"], f: Float[Tensor, " d"], context: Conte
         found = search(U, f, context.y, prior, times, correlation, Z)
     whitening = Whitening.of(covariance(times, correlation, f), Z)
     nuisance = Nuisance(names, clock, U @ whitening.G.mT, whitening.G @ f, whitening.S) if names else None
-    return replace(found, nuisance=nuisance, correlation=correlation, T=whitening.T)
+    return replace(found, nuisance=nuisance, correlation=correlation if times else None, T=whitening.T)
 
 
 def covariance(times: Times | None, correlation: Correlation, f: Float[Tensor, " d"]) -> Float[Tensor, "d d"]:
