@@ -120,7 +120,8 @@ class Kernel:
             with atomic_path(path) as temporary:
                 np.savez(temporary, y=y, x=x, K=values, **bar)
         elif path.suffix == ".csv" and values.shape == (1, self.y.size) and y.shape[1] == 1:
-            columns, inputs = {coordinate: y[:, 0]}, self.y.components
+            inputs = self.y.components
+            columns: dict[str, np.ndarray] = {coordinate: y[:, 0]}
             bars = np.full_like(values[0], np.nan) if std is None else std[0].detach().cpu().numpy()
             for i, (K, bar) in enumerate(zip(np.split(values[0], inputs), np.split(bars, inputs), strict=True), 1):
                 number = str(i) if inputs > 1 else ""

@@ -105,9 +105,7 @@ def _on_mesh(entries: Entries, kernel: Kernel) -> Inputs:
         )
     rows, points = np.nonzero(reached)
     tokens, of_inputs = operator.tokens_at(u, rows, points), operator.places(x[points], rows, len(u) > 1)
-    return Inputs(
-        tokens.T.contiguous(), numbers(entries, "u").shape, np.flatnonzero(reached), of_inputs=of_inputs
-    )
+    return Inputs(tokens.T.contiguous(), numbers(entries, "u").shape, np.flatnonzero(reached), of_inputs=of_inputs)
 
 
 def _on_plane(entries: Entries, kernel: Kernel) -> Inputs:

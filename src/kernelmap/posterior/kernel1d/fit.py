@@ -84,7 +84,6 @@ class Pairs(NamedTuple):
         jumps = self.jump_variance(second_moment(mixture))
         return torch.maximum(jumps, (mean.square() + variance) / 3)
 
-
     def jump_variance(self, kernel_squared: Float[Tensor, " N"]) -> Float[Tensor, " d"]:
         if self.measured is None:
             return jump_variance(self.U, self.unit, self.y, kernel_squared)
@@ -153,7 +152,9 @@ def fit(
     return Fit(mixture.with_used_features(), units, pairs.y, second_moment(mixture))
 
 
-def prepared(U: Float[Tensor, "N d"], f: Float[Tensor, " d"], y: Grid, whitening: Whitening | None) -> tuple[Pairs, Units]:
+def prepared(
+    U: Float[Tensor, "N d"], f: Float[Tensor, " d"], y: Grid, whitening: Whitening | None
+) -> tuple[Pairs, Units]:
     """Pairs in the engine's units, repeats averaged; whitened pairs are sums of several, and none repeats another."""
     measured = None
     if whitening is not None:

@@ -1,6 +1,6 @@
 """Errors that go on in time: AR(1) at any times, beside white noise.
 
-    Corr(e_j, e_k) = (1 - ν) exp(-|t_j - t_k| / τ) + ν δ_jk          zero between pairs of different runs
+Corr(e_j, e_k) = (1 - ν) exp(-|t_j - t_k| / τ) + ν δ_jk          zero between pairs of different runs
 """
 
 import math
@@ -55,7 +55,8 @@ def hypotheses(times: Times) -> dict[Correlation, float]:
     steps = steps[steps > 0]
     if not len(steps) or not times.length > 0:
         return {WHITE_NOISE: 0.0}
-    shortest, longest = float(steps.median()), LONGEST * times.length
-    taus = torch.linspace(math.log(shortest), math.log(max(longest, shortest)), TIMES_OF_DECAY).exp().tolist()
+    shortest = float(steps.median())
+    longest = max(LONGEST * times.length, 1.5 * shortest)
+    taus = torch.linspace(math.log(shortest), math.log(longest), TIMES_OF_DECAY).exp().tolist()
     tried = [Correlation(tau, nugget) for tau in taus for nugget in NUGGETS]
     return {WHITE_NOISE: math.log(0.5)} | dict.fromkeys(tried, math.log(0.5 / len(tried)))

@@ -128,8 +128,7 @@ def likeliest_correlation(
         scaled = features._replace(components=expecting_unit_responses(features.components, responses))
         chosen, errors = range(len(scaled.components)), [white_noise(pairs.repeats, prior.noise)]
         mixture = weigh(scaled, responses, pairs.f, chosen, errors, prior, prior.pilot_noise)
-        variance = float(mixture.weights @ mixture.white_variance()) * units.f**2
-        evidence = whitening.log_evidence(mixture.log_evidence, units.f, variance, scale) + log_prior
+        evidence = whitening.log_evidence(mixture.log_evidence, units.f, scale) + log_prior
         if evidence > reached:
             best, reached = correlation, evidence
     return best

@@ -1,6 +1,6 @@
 """What f has besides the kernel's response: an offset, and a trend in time or place.
 
-    f = Uᵀ diag(w) K + Z β + e ,    Z = 1 for an offset, (t - t₀) / t₁ for a trend
+f = Uᵀ diag(w) K + Z β + e ,    Z = 1 for an offset, (t - t₀) / t₁ for a trend
 """
 
 from typing import NamedTuple
@@ -43,9 +43,7 @@ def in_time(context: Context) -> bool:
     return context.operator == "convolution" and context.places is not None
 
 
-def nuisance_columns(
-    names: tuple[str, ...], count: int, clock: Clock, places: Places | None
-) -> Float[Tensor, "n q"]:
+def nuisance_columns(names: tuple[str, ...], count: int, clock: Clock, places: Places | None) -> Float[Tensor, "n q"]:
     """Z of so many pairs, at their places."""
     found = []
     for name in names:

@@ -1,9 +1,9 @@
 """From pairs with correlated errors and nuisance columns to pairs with white errors and none.
 
-    f = A z + Z β + e ,  e ~ N(0, κ C) ,  C = L Lᵀ ,  L⁻¹ Z = [Q₁ Q₂] [R; 0]
-    T = Q₂ᵀ L⁻¹ :   T f = T A z + e' ,  e' ~ N(0, κ)
-    β | z, f ~ N(G (f - A z), κ S) ,  G = R⁻¹ Q₁ᵀ L⁻¹ ,  S = R⁻¹ R⁻ᵀ             under a flat prior of β
-    log p(f) = log p(T f) - log |L| - log |R| + ½ q log κ - q log s               under N(0, s²), s wide
+f = A z + Z β + e ,  e ~ N(0, κ C) ,  C = L Lᵀ ,  L⁻¹ Z = [Q₁ Q₂] [R; 0]
+T = Q₂ᵀ L⁻¹ :   T f = T A z + e' ,  e' ~ N(0, κ)
+β | z, f ~ N(G (f - A z), κ S) ,  G = R⁻¹ Q₁ᵀ L⁻¹ ,  S = R⁻¹ R⁻ᵀ             under a flat prior of β
+log p(f) = log p(T f) - log |L| - log |R| - q log s - ½ q log 2π              under N(0, s²), s wide
 """
 
 import math
@@ -38,12 +38,7 @@ class Whitening(NamedTuple):
         G, S = R_inverse @ Q[:, :q].mT @ inverse, R_inverse @ R_inverse.mT
         return cls(Q[:, q:].mT @ inverse, G, S, log_volume, bool((C - C.diagonal().diag()).any()))
 
-    def log_evidence(self, of_whitened: float, unit: float, variance: float, size: float) -> float:
-        """log p(f), from that of T f in its unit; `variance`: κ, in the user's units; `size`: of f."""
+    def log_evidence(self, of_whitened: float, unit: float, size: float) -> float:
+        """log p(f), from that of T f in its unit; `size`: of f."""
         n, q = len(self.T), len(self.G)
-        return (
-            of_whitened
-            - n * math.log(unit)
-            + self.log_volume
-            + q * (0.5 * math.log(variance) - math.log(WIDE * size))
-        )
+        return of_whitened - n * math.log(unit) + self.log_volume - q * math.log(WIDE * size * math.sqrt(2 * math.pi))
