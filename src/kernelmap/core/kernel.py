@@ -120,15 +120,15 @@ class Kernel:
             with atomic_path(path) as temporary:
                 np.savez(temporary, y=y, x=x, K=values, **bar)
         elif path.suffix == ".csv" and values.shape == (1, self.y.size) and y.shape[1] == 1:
-            inputs = self.y.components
-            columns: dict[str, np.ndarray] = {coordinate: y[:, 0]}
-            bars = np.full_like(values[0], np.nan) if std is None else std[0].detach().cpu().numpy()
-            for i, (K, bar) in enumerate(zip(np.split(values[0], inputs), np.split(bars, inputs), strict=True), 1):
+            inputs, columns = self.y.components, [(coordinate, y[:, 0])]
+            stds = [None] * inputs if std is None else np.split(std[0].detach().cpu().numpy(), inputs)
+            for i, (K, own) in enumerate(zip(np.split(values[0], inputs), stds, strict=True), 1):
                 number = str(i) if inputs > 1 else ""
-                columns |= {f"K{number}": K} | ({} if std is None else {f"std{number}": bar})
-            table = np.column_stack(list(columns.values()))
+                columns += [(f"K{number}", K), *([] if own is None else [(f"std{number}", own)])]
+            table = np.column_stack([column for _, column in columns])
+            header = ",".join(name for name, _ in columns)
             with atomic_path(path) as temporary:
-                np.savetxt(temporary, table, delimiter=",", header=",".join(columns), comments="")
+                np.savetxt(temporary, table, delimiter=",", header=header, comments="")
         else:
             raise InputError(
                 f"cannot export a kernel of shape {values.shape} to {path.name}: use .npz, or .csv for K(r)."

@@ -98,6 +98,7 @@ class Fit:
     nuisance: what f has besides the kernel's response.
     correlation: of the errors in time, where it was looked for.
     T: the whitening of the pairs, where they had one.
+    residuals: of the pairs from what the others say, in standard deviations, where outliers were looked for.
     """
 
     mixture: Mixture
@@ -107,6 +108,7 @@ class Fit:
     nuisance: Nuisance | None = None
     correlation: Correlation | None = None
     T: Float[Tensor, "n d"] | None = None
+    residuals: Float[Tensor, " d"] | None = None
 
     def kernel_moments(self) -> tuple[Tensor, Tensor, Tensor]:
         """Weights (C,), means and variances (C, N) of K in all cells, in units of `units.kernel`."""

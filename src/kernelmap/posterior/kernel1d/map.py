@@ -14,9 +14,8 @@ from kernelmap.maps.probabilistic import ProbabilisticMap
 from kernelmap.maps.registry import register
 from kernelmap.posterior.kernel1d.components import block_of
 from kernelmap.posterior.kernel1d.errors import Density
-from kernelmap.posterior.kernel1d.fit import fit
 from kernelmap.posterior.kernel1d.learning import learn
-from kernelmap.posterior.kernel1d.measured.fit import fit_measured, is_plain
+from kernelmap.posterior.kernel1d.measured.fit import fit_robust
 from kernelmap.posterior.kernel1d.posterior import Kernel1dPosterior
 from kernelmap.posterior.kernel1d.prior import Kernel1dOptions, Learned, Prior, starting_prior
 
@@ -33,6 +32,8 @@ class Kernel1dMap(ProbabilisticMap):
     Loss = None
     any_range = True
     several_inputs = True
+    keep_outliers = False
+    """Whether all pairs have errors of the same size, however far they are from what the others say."""
 
     odds: Tensor
     log_amplitude: Tensor
@@ -87,7 +88,7 @@ class Kernel1dMap(ProbabilisticMap):
         F = context.F.expand(*batch, *context.F.shape[-2:]).reshape(-1, *context.F.shape[-2:])
         with torch.no_grad():
             fits = [
-                fit(u, row, context.y, prior) if is_plain(context) else fit_measured(u, row, context, prior)
+                fit_robust(u, row, context, prior, self.keep_outliers)
                 for u, rows in zip(U, F, strict=True)
                 for row in rows
             ]

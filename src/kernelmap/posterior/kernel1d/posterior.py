@@ -15,6 +15,7 @@ from kernelmap.core.posterior import ESTIMATES, KernelPosterior, Prediction, che
 from kernelmap.core.state import prefixed, under
 from kernelmap.posterior.kernel1d.fit import Fit
 from kernelmap.posterior.kernel1d.measured.nuisance import TREND, columns
+from kernelmap.posterior.kernel1d.measured.outliers import OUTLIER
 from kernelmap.posterior.kernel1d.mixture import pool
 from kernelmap.posterior.kernel1d.state import fit_of, state_of
 
@@ -113,6 +114,16 @@ class Kernel1dPosterior(KernelPosterior):
     def error_time(self) -> float | None:
         correlation = self.fits[0].correlation
         return None if correlation is None else correlation.tau
+
+    @property
+    def outliers(self) -> dict[int, float]:
+        """Pairs far from what the others say, in standard deviations; the fits gave them little weight."""
+        found: dict[int, float] = {}
+        for fit in self.fits:
+            if fit.residuals is not None and len(fit.residuals) == self.context.d:
+                far = (fit.residuals.abs() > OUTLIER).nonzero()[:, 0].tolist()
+                found |= {pair: float(fit.residuals[pair]) for pair in far}
+        return dict(sorted(found.items(), key=lambda pair: -abs(pair[1])))
 
     def sample(self, count: int, generator: torch.Generator | None = None) -> Float[Tensor, "count M N"]:
         check_one_system(self.context)

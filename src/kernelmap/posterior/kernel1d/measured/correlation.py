@@ -38,8 +38,10 @@ class Correlation(NamedTuple):
     tau: float
     nugget: float
 
-    def matrix(self, times: Times) -> Float[Tensor, "d d"]:
-        uncorrelated = self.nugget * torch.eye(len(times.t)).to(times.t)
+    def matrix(self, times: Times, precision: Float[Tensor, " d"] | None = None) -> Float[Tensor, "d d"]:
+        """precision: of single measurements, relative to the white part that all have."""
+        one = torch.ones_like(times.t)
+        uncorrelated = (self.nugget / (one if precision is None else precision)).diag()
         if self.nugget == 1:
             return uncorrelated
         decay = torch.exp(-(times.t[:, None] - times.t).abs() / self.tau)

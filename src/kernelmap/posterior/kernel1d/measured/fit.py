@@ -6,6 +6,7 @@ found with it.
 
 import math
 from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from kernelmap.core.context import Context
 from kernelmap.core.grids import Grid
+from kernelmap.core.places import Places
 from kernelmap.posterior.kernel1d.components import Block, Component, Features, Spectrum
 from kernelmap.posterior.kernel1d.errors import white_noise
 from kernelmap.posterior.kernel1d.fit import Fit, expecting_unit_responses, fit, prepared
@@ -24,6 +26,14 @@ from kernelmap.posterior.kernel1d.measured.nuisance import (
     in_time,
     nuisance_columns,
     unknowns,
+)
+from kernelmap.posterior.kernel1d.measured.outliers import (
+    OUTLIER,
+    ROUNDS,
+    is_suspect,
+    residuals,
+    robust_scale,
+    student_precision,
 )
 from kernelmap.posterior.kernel1d.measured.whitening import Whitening
 from kernelmap.posterior.kernel1d.mixture import weigh
@@ -39,6 +49,9 @@ MOST_PAIRS = 3000
 BROAD = (Block(), Block(warp=0.2), Block(rate=3.3)), (Spectrum(0, 3, 2), Spectrum(0, 20, 3)), 60
 """Blocks, spectra and cosines of the components beside which a correlation is first looked for."""
 
+FEWEST_PAIRS = 20
+"""With fewer, no pair can be told from the others."""
+
 FEW_COMPONENTS = 4
 """Of those that were found, beside which it is looked for again."""
 
@@ -48,48 +61,92 @@ def is_plain(context: Context) -> bool:
     return not unknowns(context) and not in_time(context) and context.y.components == 1
 
 
-def fit_measured(U: Float[Tensor, "N d"], f: Float[Tensor, " d"], context: Context, prior: Prior) -> Fit:
-    """Of one system and output of the context, whose pairs are U and f."""
-    places, names = context.places, unknowns(context)
-    if places is not None and len(f) > MOST_PAIRS:
+def fit_robust(
+    U: Float[Tensor, "N d"], f: Float[Tensor, " d"], context: Context, prior: Prior, keep_outliers: bool
+) -> Fit:
+    """Of one system and output of the context, whose pairs are U and f; again with less weight of outliers."""
+    plain = is_plain(context)
+    places = context.places
+    if not plain and len(f) > MOST_PAIRS:
         some = torch.linspace(0, len(f) - 1, MOST_PAIRS).long()
-        U, f, places = U[:, some], f[some], places.select(some)
-    clock = Clock.of(places)
+        U, f, places = U[:, some], f[some], None if places is None else places.select(some)
+    found = fit(U, f, context.y, prior) if plain else fit_measured(U, f, context, places, prior, torch.ones_like(f))
+    if keep_outliers or not FEWEST_PAIRS <= len(f) <= MOST_PAIRS:
+        return found
+    precision, named = torch.ones_like(f), None
+    r = residuals(found, U, f, precision).standardised
+    if not is_suspect(r):
+        return found
+    for _ in range(ROUNDS):
+        precision = student_precision(r, robust_scale(r))
+        found = fit_measured(U, f, context, places, prior, precision)
+        r = residuals(found, U, f, precision).standardised
+        before, named = named, r.abs() > OUTLIER
+        if before is not None and torch.equal(before, named):
+            break
+    return replace(found, residuals=r)
+
+
+def fit_measured(
+    U: Float[Tensor, "N d"],
+    f: Float[Tensor, " d"],
+    context: Context,
+    places: Places | None,
+    prior: Prior,
+    precision: Float[Tensor, " d"],
+) -> Fit:
+    """With the context's unknowns, and errors of relative precision."""
+    names, clock = unknowns(context), Clock.of(places)
     Z = nuisance_columns(names, len(f), clock, places).to(f)
-    times, correlation = None, WHITE_NOISE
-    if places is not None and in_time(context):
-        run = places.values[:, 0].long() if places.values.shape[1] > 1 else torch.zeros(len(f), dtype=torch.long)
-        times = Times(places.values[:, -1].to(f), run.to(f.device))
-        correlation = likeliest_correlation(U, f, context.y, prior, times, Z, broad(context.y))
-    found = search(U, f, context.y, prior, times, correlation, Z)
-    for _ in range(SEARCHES - 1 if times is not None else 0):
-        assert times is not None
-        again = likeliest_correlation(U, f, context.y, prior, times, Z, components_of(found))
+    pairs = Measured(U, f, context.y, Z, precision, times_of(context, places, f))
+    correlation = WHITE_NOISE
+    if pairs.times is not None:
+        correlation = likeliest_correlation(pairs, prior, broad(context.y))
+    found = search(pairs, prior, correlation)
+    for _ in range(SEARCHES - 1 if pairs.times is not None else 0):
+        again = likeliest_correlation(pairs, prior, components_of(found))
         if again == correlation:
             break
         correlation = again
-        found = search(U, f, context.y, prior, times, correlation, Z)
-    whitening = Whitening.of(covariance(times, correlation, f), Z)
+        found = search(pairs, prior, correlation)
+    whitening = pairs.whitening(correlation)
     nuisance = Nuisance(names, clock, U @ whitening.G.mT, whitening.G @ f, whitening.S) if names else None
-    return replace(found, nuisance=nuisance, correlation=correlation if times else None, T=whitening.T)
+    return replace(found, nuisance=nuisance, correlation=correlation if pairs.times else None, T=whitening.T)
 
 
-def covariance(times: Times | None, correlation: Correlation, f: Float[Tensor, " d"]) -> Float[Tensor, "d d"]:
-    return torch.eye(len(f)).to(f) if times is None else correlation.matrix(times)
+class Measured(NamedTuple):
+    """Pairs with nuisance columns Z, the relative precision of their errors, and times where they have them."""
+
+    U: Float[Tensor, "N d"]
+    f: Float[Tensor, " d"]
+    y: Grid
+    Z: Float[Tensor, "d q"]
+    precision: Float[Tensor, " d"]
+    times: Times | None
+
+    def covariance(self, correlation: Correlation) -> Float[Tensor, "d d"]:
+        """C, of errors whose scale is κ."""
+        if self.times is None:
+            return (1 / self.precision).diag()
+        return correlation.matrix(self.times, self.precision)
+
+    def whitening(self, correlation: Correlation) -> Whitening:
+        return Whitening.of(self.covariance(correlation), self.Z)
 
 
-def search(
-    U: Float[Tensor, "N d"],
-    f: Float[Tensor, " d"],
-    y: Grid,
-    prior: Prior,
-    times: Times | None,
-    correlation: Correlation,
-    Z: Float[Tensor, "d q"],
-) -> Fit:
+def times_of(context: Context, places: Places | None, f: Float[Tensor, " d"]) -> Times | None:
+    if places is None or not in_time(context):
+        return None
+    run = places.values[:, 0].long() if places.values.shape[1] > 1 else torch.zeros(len(f), dtype=torch.long)
+    return Times(places.values[:, -1].to(f), run.to(f.device))
+
+
+def search(pairs: Measured, prior: Prior, correlation: Correlation) -> Fit:
     """The mixture under one correlation of the errors."""
-    C = covariance(times, correlation, f)
-    return fit_inputs(U, f, y, prior, C, Z) if y.components > 1 else fit(U, f, y, prior, Whitening.of(C, Z))
+    U, f, y, Z, *_ = pairs
+    if y.components > 1:
+        return fit_inputs(U, f, y, prior, pairs.covariance(correlation), Z)
+    return fit(U, f, y, prior, pairs.whitening(correlation))
 
 
 def broad(y: Grid) -> Features:
@@ -109,25 +166,18 @@ def components_of(found: Fit) -> Features:
     return Features(found.mixture.features.blocks, components)
 
 
-def likeliest_correlation(
-    U: Float[Tensor, "N d"],
-    f: Float[Tensor, " d"],
-    y: Grid,
-    prior: Prior,
-    times: Times,
-    Z: Float[Tensor, "d q"],
-    features: Features,
-) -> Correlation:
+def likeliest_correlation(pairs: Measured, prior: Prior, features: Features) -> Correlation:
     """Of white noise and AR(1) errors, the one with the largest evidence beside these components."""
+    assert pairs.times is not None
     prior = prior._replace(log_odds=prior.log_odds.new_zeros(1))
-    scale, best, reached = size(f - f.mean()), WHITE_NOISE, -math.inf
-    for correlation, log_prior in hypotheses(times).items():
-        whitening = Whitening.of(correlation.matrix(times), Z)
-        pairs, units = prepared(U, f, y, whitening)
-        responses = pairs.responses(features, {component.block for component in features.components})
+    scale, best, reached = size(pairs.f - pairs.f.mean()), WHITE_NOISE, -math.inf
+    for correlation, log_prior in hypotheses(pairs.times).items():
+        whitening = pairs.whitening(correlation)
+        whitened, units = prepared(pairs.U, pairs.f, pairs.y, whitening)
+        responses = whitened.responses(features, {component.block for component in features.components})
         scaled = features._replace(components=expecting_unit_responses(features.components, responses))
-        chosen, errors = range(len(scaled.components)), [white_noise(pairs.repeats, prior.noise)]
-        mixture = weigh(scaled, responses, pairs.f, chosen, errors, prior, prior.pilot_noise)
+        chosen, errors = range(len(scaled.components)), [white_noise(whitened.repeats, prior.noise)]
+        mixture = weigh(scaled, responses, whitened.f, chosen, errors, prior, prior.pilot_noise)
         evidence = whitening.log_evidence(mixture.log_evidence, units.f, scale) + log_prior
         if evidence > reached:
             best, reached = correlation, evidence
