@@ -89,8 +89,8 @@ def test_several_inputs_are_blocks_and_a_model_of_one_kernel_says_so(tmp_path):
     context = read_measurements(write(tmp_path, "npz", **record(u=two))).context
     assert context.blocks == (25, 25)
     np.testing.assert_array_equal(context.U[25:28, 0], [25, 24, 23])
-    with pytest.raises(InputError, match=r"u holds 2 inputs that act together.*integral does not take several yet"):
-        discover(MAPS["integral"].build(ContextShape.of(context), MAPS["integral"].Options()), context)
+    with pytest.raises(InputError, match=r"u holds 2 inputs that act together.*nao does not take several yet"):
+        discover(MAPS["nao"].build(ContextShape.of(context), MAPS["nao"].Options()), context)
 
 
 def csv(folder: Path, lines: list[str]) -> Path:

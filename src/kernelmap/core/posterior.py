@@ -113,6 +113,11 @@ class KernelEstimate(ABC):
         return {}
 
     @property
+    def outliers(self) -> dict[int, float]:
+        """Pairs far from what the others say, by number, in standard deviations; they were given little weight."""
+        return {}
+
+    @property
     def error_time(self) -> float | None:
         """τ of errors that go on in time, exp(-|t - t'| / τ); 0 where they do not, None where it is not asked."""
         return None

@@ -21,6 +21,7 @@ EXPECTED_ERROR = 0.25
 RESIDUAL_THRESHOLD = 2.0
 OUTLIER = 10.0
 """Standard deviations that the other pairs leave: errors of the quadrature alone reach eight on exact data."""
+MOST_NAMED = 10
 MUCH_BETTER = 0.7
 UNOBSERVED_FRACTION = 0.3
 SHORT = 0.9
@@ -53,7 +54,7 @@ def diagnose(
             _few_pairs(context.d),
             _unexplained(float(posterior.relative_residual.mean())),
             _uncertain(identifiability.expected_error),
-            _outlier(context, residuals),
+            _outliers(context, posterior.outliers) or _outlier(context, residuals),
             _inputs_together(context),
         ]
         found = [*known, *found]
@@ -93,6 +94,18 @@ def _uncertain(expected: float) -> Diagnostic | None:
         f"The kernel is known to about {expected:.0%} only." if expected < 1 else "The kernel is not known.",
         "Too few pairs, too much noise, or inputs too much alike to tell kernels apart.",
         "Measure more pairs, with inputs that differ: other lengths, other places.",
+    )
+
+
+def _outliers(context: Context, outliers: dict[int, float]) -> Diagnostic | None:
+    if not outliers:
+        return None
+    shown = [f"{context.name(pair)}: {size:+.0f}" for pair, size in list(outliers.items())[:MOST_NAMED]]
+    more = f" and {len(outliers) - MOST_NAMED} more" if len(outliers) > MOST_NAMED else ""
+    return Diagnostic(
+        f"{len(outliers)} of {context.d} responses are outliers, in standard deviations {'; '.join(shown)}{more}.",
+        "Mistakes of measurement or of writing, or inputs unlike all others. They were given little weight.",
+        "Look at them. --keep-outliers gives them the weight of all others.",
     )
 
 

@@ -134,6 +134,9 @@ class Discovery:
         }
         if self.posterior.nuisance:
             result["nuisance"] = {name: {"value": v, "std": std} for name, (v, std) in self.posterior.nuisance.items()}
+        if self.posterior.outliers:
+            named = {self.context.name(pair): size for pair, size in self.posterior.outliers.items()}
+            result["outliers"] = [{"pair": name, "size": size} for name, size in named.items()]
         if self.posterior.error_time is not None:
             result["error_time"] = self.posterior.error_time
         if self.law is not None:

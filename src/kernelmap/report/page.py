@@ -105,9 +105,12 @@ def _numbers(discovery: Discovery) -> list[tuple[str, str]]:
 
 
 def _besides(discovery: Discovery) -> list[tuple[str, str]]:
-    """What f has besides the kernel's response, and how long its errors go on."""
+    """What f has besides the kernel's response, its outliers, and how long its errors go on."""
     estimate = discovery.posterior
     rows = [(f"{name.capitalize()} of f", f"{v:.4g} ± {std:.2g}") for name, (v, std) in estimate.nuisance.items()]
+    if estimate.outliers:
+        named = [f"{discovery.context.name(pair)}: {size:+.0f}" for pair, size in estimate.outliers.items()]
+        rows.append(("Outliers, in standard deviations", "; ".join(named)))
     if estimate.error_time:
         rows.append(("Time τ over which errors go on, exp(-|t - t'| / τ)", f"{estimate.error_time:.3g}"))
     return rows

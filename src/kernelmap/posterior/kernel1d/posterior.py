@@ -117,7 +117,6 @@ class Kernel1dPosterior(KernelPosterior):
 
     @property
     def outliers(self) -> dict[int, float]:
-        """Pairs far from what the others say, in standard deviations; the fits gave them little weight."""
         found: dict[int, float] = {}
         for fit in self.fits:
             if fit.residuals is not None and len(fit.residuals) == self.context.d:
