@@ -30,9 +30,7 @@ from kernelmap.posterior.kernel1d.measured.nuisance import (
 from kernelmap.posterior.kernel1d.measured.outliers import (
     OUTLIER,
     ROUNDS,
-    is_suspect,
     residuals,
-    robust_scale,
     student_precision,
 )
 from kernelmap.posterior.kernel1d.measured.whitening import Whitening
@@ -70,21 +68,20 @@ def fit_robust(
     if not plain and len(f) > MOST_PAIRS:
         some = torch.linspace(0, len(f) - 1, MOST_PAIRS).long()
         U, f, places = U[:, some], f[some], None if places is None else places.select(some)
-    found = fit(U, f, context.y, prior) if plain else fit_measured(U, f, context, places, prior, torch.ones_like(f))
+    first = fit(U, f, context.y, prior) if plain else fit_measured(U, f, context, places, prior, torch.ones_like(f))
     if keep_outliers or not FEWEST_PAIRS <= len(f) <= MOST_PAIRS:
-        return found
-    precision, named = torch.ones_like(f), None
-    r = residuals(found, U, f, precision).standardised
-    if not is_suspect(r):
-        return found
+        return first
+    precision, far, found = torch.ones_like(f), None, first
     for _ in range(ROUNDS):
-        precision = student_precision(r, robust_scale(r))
-        found = fit_measured(U, f, context, places, prior, precision)
         r = residuals(found, U, f, precision).standardised
-        before, named = named, r.abs() > OUTLIER
-        if before is not None and torch.equal(before, named):
-            break
-    return replace(found, residuals=r)
+        before, far = far, r.abs() > OUTLIER
+        if not far.any():
+            return first
+        if before is not None and torch.equal(before, far):
+            return replace(found, residuals=r)
+        precision = student_precision(r)
+        found = fit_measured(U, f, context, places, prior, precision)
+    return replace(found, residuals=residuals(found, U, f, precision).standardised)
 
 
 def fit_measured(

@@ -15,32 +15,46 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kernelmap.posterior.kernel1d.errors import jump_variance
-from kernelmap.posterior.kernel1d.fit import Fit, weighted_sums
+from kernelmap.posterior.kernel1d.fit import Fit, Pairs, weighted_sums
+from kernelmap.posterior.kernel1d.units import size
 
 FREEDOM = 4.0
 """ν: errors with long tails, whose variance is still a number."""
 
-SUSPECT = 6.0
-"""Of robust standard deviations: without a larger residual there is no reason to fit again."""
+OUTLIER = 7.0
+"""Standard deviations from which on a pair is named; without one there is no reason to fit again. Errors of the
+quadrature have tails too: 5 named pairs of exact systems of the world."""
 
-OUTLIER = 5.0
-"""Standard deviations from which on a pair is named."""
+LEAST_ERROR = 1e-3
+"""Of the size of f, that a good measurement has at least: smaller errors are those of the quadrature."""
 
 ROUNDS = 6
+
+QUADRATURE = 4.0
+"""Times its variance: that of the size of the errors of jumps is uncertain by about as much."""
+
+MEDIAN_OF_NORMAL = 0.6745
+"""Of the size of a standard normal variable."""
 
 LEAVES_LITTLE = 1e-3
 """Of a pair's precision: the others hardly say what it should be."""
 
 
 class Residuals(NamedTuple):
-    """Of each pair from what the others say of it: the difference, and the variance of that of a good measurement."""
+    """Of each pair from what the others say of it: the difference, and variances of that of a good measurement.
+
+    noise: of the noise found and of what the others leave open; quadrature: of the pair's own error of the quadrature.
+    """
 
     difference: Float[Tensor, " d"]
-    variance: Float[Tensor, " d"]
+    noise: Float[Tensor, " d"]
+    quadrature: Float[Tensor, " d"]
 
     @property
     def standardised(self) -> Float[Tensor, " d"]:
-        return self.difference / self.variance.sqrt()
+        """Outliers have a part in the noise found, most pairs do not: it counts as they show it, where that is less."""
+        scale = float((self.difference.abs() / self.noise.sqrt()).median()) / MEDIAN_OF_NORMAL
+        return self.difference / (min(scale, 1.0) ** 2 * self.noise + self.quadrature).sqrt()
 
 
 def residuals(
@@ -69,17 +83,11 @@ def residuals(
     left = torch.maximum(kappa * inverse - v, LEAVES_LITTLE * kappa * inverse)
     own = kappa * nugget * (1 / precision - 1)
     variance = (kappa**2 / left - own).clamp(min=LEAVES_LITTLE * kappa)
-    return Residuals(found.units.f * kappa * seen / left, found.units.f**2 * variance)
+    single = Pairs(U, f, torch.ones_like(f), found.y, found.units.u)
+    quadrature = QUADRATURE * single.quadrature_variance(found.mixture) + (LEAST_ERROR * size(f - f.median())) ** 2
+    unit = found.units.f
+    return Residuals(unit * kappa * seen / left, unit**2 * variance, unit**2 * quadrature)
 
 
-def robust_scale(standardised: Float[Tensor, " d"]) -> float:
-    """Of most of the residuals, whatever the others are."""
-    return max(float(standardised.abs().median()) / 0.6745, 1e-12)
-
-
-def student_precision(standardised: Float[Tensor, " d"], scale: float) -> Float[Tensor, " d"]:
-    return (FREEDOM + 1) / (FREEDOM + (standardised / scale).square())
-
-
-def is_suspect(standardised: Float[Tensor, " d"]) -> bool:
-    return float(standardised.abs().max()) > SUSPECT * min(robust_scale(standardised), 1.0)
+def student_precision(standardised: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+    return (FREEDOM + 1) / (FREEDOM + standardised.square())
