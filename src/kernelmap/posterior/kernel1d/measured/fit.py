@@ -28,6 +28,7 @@ from kernelmap.posterior.kernel1d.measured.nuisance import (
     unknowns,
 )
 from kernelmap.posterior.kernel1d.measured.outliers import (
+    MOST_OUTLIERS,
     OUTLIER,
     ROUNDS,
     residuals,
@@ -75,7 +76,7 @@ def fit_robust(
     for _ in range(ROUNDS):
         r = residuals(found, U, f, precision).standardised
         before, far = far, r.abs() > OUTLIER
-        if not far.any():
+        if not 0 < int(far.sum()) <= MOST_OUTLIERS * len(f):
             return first
         if before is not None and torch.equal(before, far):
             return replace(found, residuals=r)

@@ -25,6 +25,9 @@ OUTLIER = 7.0
 """Standard deviations from which on a pair is named; without one there is no reason to fit again. Errors of the
 quadrature have tails too: 5 named pairs of exact systems of the world."""
 
+MOST_OUTLIERS = 0.25
+"""Of the pairs: if more are far from what the others say, it is the model that is wrong."""
+
 LEAST_ERROR = 1e-3
 """Of the size of f, that a good measurement has at least: smaller errors are those of the quadrature."""
 
