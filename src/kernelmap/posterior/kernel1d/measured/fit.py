@@ -48,6 +48,9 @@ MOST_PAIRS = 3000
 BROAD = (Block(), Block(warp=0.2), Block(rate=3.3)), (Spectrum(0, 3, 2), Spectrum(0, 20, 3)), 60
 """Blocks, spectra and cosines of the components beside which a correlation is first looked for."""
 
+SETTLED = 1.0
+"""Change of the log precision of outliers between two fits, below which another fit would say the same."""
+
 FEWEST_PAIRS = 20
 """With fewer, no pair can be told from the others."""
 
@@ -72,15 +75,15 @@ def fit_robust(
     first = fit(U, f, context.y, prior) if plain else fit_measured(U, f, context, places, prior, torch.ones_like(f))
     if keep_outliers or not FEWEST_PAIRS <= len(f) <= MOST_PAIRS:
         return first
-    precision, far, found = torch.ones_like(f), None, first
+    precision, found = torch.ones_like(f), first
     for _ in range(ROUNDS):
         r = residuals(found, U, f, precision).standardised
-        before, far = far, r.abs() > OUTLIER
+        far = r.abs() > OUTLIER
         if not 0 < int(far.sum()) <= MOST_OUTLIERS * len(f):
             return first
-        if before is not None and torch.equal(before, far):
+        before, precision = precision, student_precision(r)
+        if float((precision / before).log()[far].abs().max()) < SETTLED:
             return replace(found, residuals=r)
-        precision = student_precision(r)
         found = fit_measured(U, f, context, places, prior, precision)
     return replace(found, residuals=residuals(found, U, f, precision).standardised)
 
