@@ -38,7 +38,10 @@ def offset_rows() -> list[list[str]]:
 def time_rows() -> list[list[str]]:
     systems = list(part("measurements", "in-time").values())
     rows = []
-    for key, name in (("ar1", "AR(1) errors, τ = 10 samples, found"), ("white", "the same data, errors taken as white")):
+    for key, name in (
+        ("ar1", "AR(1) errors, τ = 10 samples, found"),
+        ("white", "the same data, errors taken as white"),
+    ):
         if systems:
             means = [np.mean([s[key][what] for s in systems]) for what in ("predictive_coverage", "kernel_coverage")]
             median = np.median([s[key]["error"] for s in systems])

@@ -115,7 +115,7 @@ def in_time() -> dict:
     """AR(1) errors with tau of 10 samples, 30 % of f: the second half predicted from the first, AR(1) and white."""
     model, results = shipped(), {}
     for i in range(CONTEXTS):
-        context, _ = series_context(series(4000 + i, 400, [EXPONENTIAL], 0.3, 10.0))
+        context, _ = series_context(series(4100 + i, 400, [EXPONENTIAL], 0.3, 10.0))
         first, second = context.select(torch.arange(200)), context.select(torch.arange(200, context.d))
         truth = torch.from_numpy(EXPONENTIAL)[None]
         rho = exploration_measure(first.U.mT, first.y)

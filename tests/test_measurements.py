@@ -1,6 +1,11 @@
 """Measurements as they are: offset, trend, errors that go on in time, several inputs."""
 
 import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -309,3 +314,25 @@ def test_outliers_in_time_have_dates(tmp_path, kernelmap):
     code, out, _ = kernelmap("discover", tmp_path / "dated.npz", "--out", tmp_path, "--keep-outliers")
     assert code == 0
     assert "outliers, in standard" not in out
+
+
+def test_the_example_of_the_docs_runs(tmp_path):
+    page = (Path(__file__).parents[1] / "docs" / "measurements.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    run = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert "'offset': (" in run.stdout
+    assert "{70: " in run.stdout
+
+
+def test_uncertain_times_widen_predictions(tmp_path):
+    """The errors' variance is a mean over all hypotheses, not that of the likeliest."""
+    found = posterior(context_of(series(150, noise=0.3, tau=10.0, seed=1), tmp_path))
+    fit = found.fits[0]
+    assert fit.correlation is not None
+    assert fit.correlation.factor != 1
+    plain = replace(fit, correlation=fit.correlation._replace(factor=1.0))
+    U, Z = found.context.U, torch.ones(found.context.d, 1).double()
+    difference = fit.response_moments(U, Z)[2] - plain.response_moments(U, Z)[2]
+    expected = (fit.correlation.factor - 1) * plain.mixture.white_variance()
+    torch.testing.assert_close(difference[:, 0], expected)

@@ -118,7 +118,8 @@ class Fit:
         """The same of measured responses to new inputs: noise and errors of jumps included; in units of `units.f`."""
         jumps = jump_variance(U, self.units.u, self.y, self.kernel_squared)
         parts, means, variances = self.expected_moments(U, Z)
-        return parts, means, variances + self.mixture.error_variance(jumps)
+        factor = 1.0 if self.correlation is None else self.correlation.factor
+        return parts, means, variances + factor * self.mixture.error_variance(jumps)
 
     def expected_moments(self, U: Float[Tensor, "N n"], Z: Float[Tensor, "n q"]) -> tuple[Tensor, Tensor, Tensor]:
         """The same of responses without errors, Uᵀ diag(w) K + Z β."""

@@ -33,10 +33,14 @@ class Times(NamedTuple):
 
 
 class Correlation(NamedTuple):
-    """τ and ν; white noise alone has ν = 1 and τ = 0."""
+    """τ and ν; white noise alone has ν = 1 and τ = 0.
+
+    factor: of the errors' variance, on average over all τ and ν that the pairs leave open, to that under these.
+    """
 
     tau: float
     nugget: float
+    factor: float = 1.0
 
     def matrix(self, times: Times, precision: Float[Tensor, " d"] | None = None) -> Float[Tensor, "d d"]:
         """precision: of single measurements, relative to the white part that all have."""

@@ -4,7 +4,6 @@ The correlation of the errors is the likeliest of a few: first beside broad comp
 found with it.
 """
 
-import math
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -106,9 +105,9 @@ def fit_measured(
     found = search(pairs, prior, correlation)
     for _ in range(SEARCHES - 1 if pairs.times is not None else 0):
         again = likeliest_correlation(pairs, prior, components_of(found))
-        if again == correlation:
+        before, correlation = correlation, again
+        if again[:2] == before[:2]:
             break
-        correlation = again
         found = search(pairs, prior, correlation)
     whitening = pairs.whitening(correlation)
     nuisance = Nuisance(names, clock, U @ whitening.G.mT, whitening.G @ f, whitening.S) if names else None
@@ -171,15 +170,18 @@ def likeliest_correlation(pairs: Measured, prior: Prior, features: Features) -> 
     """Of white noise and AR(1) errors, the one with the largest evidence beside these components."""
     assert pairs.times is not None
     prior = prior._replace(log_odds=prior.log_odds.new_zeros(1))
-    scale, best, reached = size(pairs.f - pairs.f.mean()), WHITE_NOISE, -math.inf
-    for correlation, log_prior in hypotheses(pairs.times).items():
+    scale = size(pairs.f - pairs.f.mean())
+    tried, evidence, variance = hypotheses(pairs.times), [], []
+    for correlation, log_prior in tried.items():
         whitening = pairs.whitening(correlation)
         whitened, units = prepared(pairs.U, pairs.f, pairs.y, whitening)
         responses = whitened.responses(features, {component.block for component in features.components})
         scaled = features._replace(components=expecting_unit_responses(features.components, responses))
         chosen, errors = range(len(scaled.components)), [white_noise(whitened.repeats, prior.noise)]
         mixture = weigh(scaled, responses, whitened.f, chosen, errors, prior, prior.pilot_noise)
-        evidence = whitening.log_evidence(mixture.log_evidence, units.f, scale) + log_prior
-        if evidence > reached:
-            best, reached = correlation, evidence
-    return best
+        evidence.append(whitening.log_evidence(mixture.log_evidence, units.f, scale) + log_prior)
+        variance.append(float(mixture.weights @ mixture.white_variance()) * units.f**2)
+    weights = torch.tensor(evidence, dtype=torch.float64).softmax(dim=0)
+    best = int(weights.argmax())
+    factor = float(weights @ torch.tensor(variance, dtype=torch.float64)) / variance[best]
+    return list(tried)[best]._replace(factor=factor)
