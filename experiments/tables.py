@@ -7,6 +7,7 @@ Each stands between the marks <!-- NAME --> and <!-- /NAME --> of a page; `tests
 
 import re
 
+import measurement_tables
 import named_tables as named
 import order_free_tables as order_free
 import paper_tables as paper
@@ -27,6 +28,7 @@ TABLES = {
     "laws": ("docs/after-discovery.md", named.laws),
     "no-law": ("docs/after-discovery.md", named.no_law),
     "suggestions": ("docs/after-discovery.md", named.suggestions),
+    "measurements": ("docs/measurements.md", measurement_tables.measurements),
     "darcy": ("docs/darcy.md", lambda: plane.darcy("test")),
     "darcy-noise": ("docs/darcy.md", lambda: plane.darcy("noise")),
     "darcy-mesh": ("docs/darcy.md", lambda: plane.darcy("mesh")),

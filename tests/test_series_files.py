@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jaxtyping import config
 
-from kernelmap import InputError, discover, load_model, read_measurements
+from kernelmap import InputError, discover, read_measurements
 from measurement_files import FORMATS, assert_same, write
 
 
@@ -84,13 +84,13 @@ def test_dates_count_in_days(tmp_path, format):
     assert read.labels == {"t_unit": "days"}
 
 
-def test_several_inputs_are_blocks_and_the_model_says_it_takes_one(tmp_path):
+def test_several_inputs_are_blocks_and_a_model_of_one_kernel_says_so(tmp_path):
     two = np.stack([record()["u"], np.arange(120.0)])
     context = read_measurements(write(tmp_path, "npz", **record(u=two))).context
     assert context.blocks == (25, 25)
     np.testing.assert_array_equal(context.U[25:28, 0], [25, 24, 23])
-    with pytest.raises(InputError, match=r"u holds 2 inputs that act together.*kernel1d does not take several yet"):
-        discover(load_model("kernel1d")[0], context)
+    with pytest.raises(InputError, match=r"u holds 2 inputs that act together.*nao does not take several yet"):
+        discover(MAPS["nao"].build(ContextShape.of(context), MAPS["nao"].Options()), context)
 
 
 def csv(folder: Path, lines: list[str]) -> Path:

@@ -13,6 +13,7 @@ from kernelmap.cli.options import JsonFile
 from kernelmap.core.errors import InputError
 from kernelmap.core.terminal import say
 from kernelmap.discovery import Discovery
+from kernelmap.discovery.diagnostics import MOST_NAMED
 from kernelmap.report import discover_file, discover_files
 from kernelmap.report.many import SUMMARY
 
@@ -30,6 +31,7 @@ def discover(
     json: JsonFile = None,
     jobs: int = 1,
     device: str | None = None,
+    keep_outliers: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
 ) -> None:
     """Discover the hidden kernel behind measured pairs (u, f), with a 95 % band, a check and a report.
 
@@ -41,13 +43,14 @@ def discover(
         json: write kernel, band and all numbers to this file.
         jobs: processes for several files; -1 for one per core.
         device: cpu, cuda, cuda:1, ...; the CPU by default.
+        keep_outliers: give responses far from what the others say the same weight.
     """
     if not files:
         raise InputError("give one file of measurements or more: kernelmap discover FILE ...")
     first, *others = files
     if others:
-        return discover_many(files, model, out, json, jobs, device)
-    discovery = discover_file(first, model, out, json, device)
+        return discover_many(files, model, out, json, jobs, device, keep_outliers)
+    discovery = discover_file(first, model, out, json, device, keep_outliers)
     if "radius" in (about := discovery.about):
         say(f"No radius given: {about['radius']:.4g} has the largest evidence of {about['radii']}.")
     Console().print(results_table(discovery))
@@ -56,11 +59,17 @@ def discover(
 
 
 def discover_many(
-    files: tuple[Path, ...], model: str, out: Path, json: Path | None, jobs: int, device: str | None
+    files: tuple[Path, ...],
+    model: str,
+    out: Path,
+    json: Path | None,
+    jobs: int,
+    device: str | None,
+    keep_outliers: bool,
 ) -> None:
     if json is not None:
         raise InputError("--json is for one file; the numbers of several are in summary.csv and each discovery.h5.")
-    rows = discover_files(files, model, out, jobs, device)
+    rows = discover_files(files, model, out, jobs, device, keep_outliers)
     failed = [row["problem"] for row in rows if row["problem"]]
     say(f"{len(rows) - len(failed)} of {len(rows)} kernels found; table in {out / SUMMARY}.")
     if failed:
@@ -74,6 +83,13 @@ def results_table(discovery: Discovery) -> Table:
     table = Table(title="Discovered kernel", show_header=False)
     table.add_row("pairs", str(discovery.context.d))
     table.add_row("noise found on f" if discovery.has_band else "not explained of f", percent(discovery.noise))
+    for name, (value, std) in discovery.posterior.nuisance.items():
+        table.add_row(f"{name} of f", f"{value:.4g} ± {std:.2g}")
+    if outliers := discovery.posterior.outliers:
+        named = [f"{discovery.context.name(pair)}: {size:+.0f}" for pair, size in outliers.items()]
+        table.add_row("outliers, in standard deviations", "\n".join(named[:MOST_NAMED]))
+    if discovery.posterior.error_time:
+        table.add_row("errors go on for about", f"{discovery.posterior.error_time:.3g} in the unit of t")
     if discovery.has_band:
         table.add_row("expected error of the kernel", percent(discovery.identifiability.expected_error))
     if (check := discovery.check) is not None:

@@ -36,7 +36,7 @@ def predict(
     require_other(out, discovery, file)
     found = load_discovery(discovery)
     inputs = read_inputs(file, found.kernel)
-    mean, std = (inputs.laid_out(values) for values in found.predict(inputs.U))
+    mean, std = (inputs.laid_out(values) for values in found.predict(inputs.U, inputs.of_inputs))
     with atomic_path(out) as temporary:
         if out.suffix == ".npz":
             np.savez(temporary, mean=mean, std=std, **inputs.places)  # pyright: ignore

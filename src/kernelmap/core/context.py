@@ -29,6 +29,7 @@ class Context:
         F_std: the standard deviation of every measured value's error.
         blocks: how many rows of U, one after the other, belong to each of several inputs that act together.
         operator: the name of the functional g that made the tokens.
+        unknown: what f has besides the kernel's response, `offset` or `trend`; None leaves it to the operator.
     """
 
     U: Float[Tensor, "*bu N d"]
@@ -39,10 +40,12 @@ class Context:
     F_std: Float[Tensor, "*bf M d"] | None = None
     blocks: tuple[int, ...] | None = None
     operator: str | None = None
+    unknown: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         _check_pairs(self)
         _check_optional(self)
+        _check_unknown(self)
 
     @property
     def d(self) -> int:
@@ -139,6 +142,8 @@ class Context:
                 file["blocks"] = self.blocks
             if self.operator is not None:
                 file.attrs["operator"] = self.operator
+            if self.unknown is not None:
+                file.attrs["unknown"] = json.dumps(self.unknown)
 
     @classmethod
     def load(cls, path: Path | str) -> "Context":
@@ -156,10 +161,12 @@ class Context:
                 read_array(file, "F_std") if "F_std" in file else None,
                 tuple(read_array(file, "blocks").tolist()) if "blocks" in file else None,
                 read_text(file, "operator") if "operator" in file.attrs else None,
+                tuple(parse_json(read_text(file, "unknown"), path)) if "unknown" in file.attrs else None,
             )
 
 
-OPTIONAL = ("places", "F_std", "blocks", "operator")
+OPTIONAL = ("places", "F_std", "blocks", "operator", "unknown")
+UNKNOWN = ("offset", "trend")
 
 
 def distinct_inputs(U: Float[Tensor, "N d"]) -> Int[Tensor, " d"]:
@@ -249,6 +256,15 @@ def _check_optional(c: Context) -> None:
         raise InputError(
             f"blocks are the numbers of rows of U that belong to each input, {c.y.size} in all, got {list(c.blocks)}."
         )
+
+
+def _check_unknown(c: Context) -> None:
+    if c.unknown is None:
+        return
+    if wrong := [name for name in c.unknown if name not in UNKNOWN]:
+        raise InputError(f"unknown names what f has besides the kernel's response, {UNKNOWN}, got {wrong}.")
+    if "trend" in c.unknown and c.places is None:
+        raise InputError("a trend of f needs the places or times of the pairs.")
 
 
 def _kind(values: object) -> str:

@@ -109,20 +109,26 @@ class Kernel:
         return cls(read_array(file, "right"), read_grid(file, "y"), read_grid(file, "x"), left)
 
     def export(self, path: Path | str, std: Float[Tensor, "M N"] | None = None, coordinate: str = "r") -> None:
-        """Write the values for other programs: .npz (y, x, K, std) or, for K of one coordinate, .csv (r, K, std)."""
+        """Write the values for other programs: .npz (y, x, K, std) or, for K of one coordinate, .csv (r, K, std).
+
+        Several inputs have columns K1, std1, K2, std2, ..
+        """
         path = Path(path)
         values, y, x = (t.detach().cpu().numpy() for t in (self.values, self.y.points, self.x.points))
         if path.suffix == ".npz":
             bar: dict[str, Any] = {} if std is None else {"std": std.detach().cpu().numpy()}
             with atomic_path(path) as temporary:
                 np.savez(temporary, y=y, x=x, K=values, **bar)
-        elif path.suffix == ".csv" and values.shape == (1, len(y)) and y.shape[1] == 1:
-            columns = {coordinate: y[:, 0], "K": values[0]} | (
-                {} if std is None else {"std": std[0].detach().cpu().numpy()}
-            )
-            table = np.column_stack(list(columns.values()))
+        elif path.suffix == ".csv" and values.shape == (1, self.y.size) and y.shape[1] == 1:
+            inputs, columns = self.y.components, [(coordinate, y[:, 0])]
+            stds = [None] * inputs if std is None else np.split(std[0].detach().cpu().numpy(), inputs)
+            for i, (K, own) in enumerate(zip(np.split(values[0], inputs), stds, strict=True), 1):
+                number = str(i) if inputs > 1 else ""
+                columns += [(f"K{number}", K), *([] if own is None else [(f"std{number}", own)])]
+            table = np.column_stack([column for _, column in columns])
+            header = ",".join(name for name, _ in columns)
             with atomic_path(path) as temporary:
-                np.savetxt(temporary, table, delimiter=",", header=",".join(columns), comments="")
+                np.savetxt(temporary, table, delimiter=",", header=header, comments="")
         else:
             raise InputError(
                 f"cannot export a kernel of shape {values.shape} to {path.name}: use .npz, or .csv for K(r)."

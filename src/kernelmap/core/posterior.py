@@ -13,6 +13,7 @@ from torch import Tensor
 from kernelmap.core.context import Context
 from kernelmap.core.errors import InputError
 from kernelmap.core.kernel import Kernel
+from kernelmap.core.places import Places
 from kernelmap.core.registry import Registry
 
 
@@ -98,6 +99,29 @@ class KernelEstimate(ABC):
         """E[f] for new inputs: the mean kernel applied to them, unless more is known."""
         return self.kernel.apply(U)
 
+    def predict_at(self, U: Float[Tensor, "*b N n"], places: Places | None) -> Prediction:
+        """`predict`, of inputs whose places or times are known, for what f has besides the kernel's response."""
+        return self.predict(U)
+
+    def beside_kernel(self, count: int, places: Places | None) -> Float[Tensor, "*b M n"]:
+        """E[f] without the kernel's response, of so many pairs: an offset, a trend."""
+        return torch.zeros(*self.mean.shape[:-1], count).to(self.mean)
+
+    @property
+    def nuisance(self) -> dict[str, tuple[float, float]]:
+        """What f has besides the kernel's response, such as an offset, each with its standard deviation."""
+        return {}
+
+    @property
+    def outliers(self) -> dict[int, float]:
+        """Pairs far from what the others say, by number, in standard deviations; they were given little weight."""
+        return {}
+
+    @property
+    def error_time(self) -> float | None:
+        """τ of errors that go on in time, exp(-|t - t'| / τ); 0 where they do not, None where it is not asked."""
+        return None
+
     def state(self) -> dict[str, Tensor] | None:
         """The numbers that predicting takes, by name; None where an estimate cannot be kept."""
         return None
@@ -149,7 +173,7 @@ class KernelPosterior(KernelEstimate):
         return torch.special.ndtr((values - self.mean) / self.std)
 
 
-def responses(estimate: KernelEstimate, U: Tensor) -> Prediction:
+def responses(estimate: KernelEstimate, U: Tensor, places: Places | None = None) -> Prediction:
     """The responses of one system to new inputs (N, n) that a user gives."""
     y = estimate.context.y
     if U.ndim != 2 or U.shape[0] != y.size or not torch.isfinite(U).all():
@@ -157,7 +181,7 @@ def responses(estimate: KernelEstimate, U: Tensor) -> Prediction:
             f"new inputs must be finite with shape ({y.size}, n), one row per grid point; got shape {tuple(U.shape)}."
         )
     with torch.no_grad():
-        return estimate.predict(U.to(estimate.kernel.right))
+        return estimate.predict_at(U.to(estimate.kernel.right), places)
 
 
 def check_one_system(context: Context) -> None:

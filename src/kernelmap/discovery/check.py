@@ -1,6 +1,6 @@
 """The check: some pairs are kept back, a kernel is found from the rest, and the kept ones are predicted."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from kernelmap.core.context import Context, distinct_inputs
 from kernelmap.core.metrics import operator_error
 from kernelmap.core.posterior import KernelPosterior
-from kernelmap.estimators import dartr
+from kernelmap.estimators import Estimate, dartr
 from kernelmap.maps import ProbabilisticMap
 
 HELDOUT = 0.2
@@ -60,20 +60,28 @@ def check_heldout(model: ProbabilisticMap, context: Context) -> Check | None:
     kept = torch.isin(group, order[: round(HELDOUT * inputs)])
     heldout, rest = context.select(kept.nonzero()[:, 0]), context.select((~kept).nonzero()[:, 0])
     with torch.no_grad():
-        mean, std = model.posterior(rest).predict(heldout.U)
+        posterior = model.posterior(rest)
+        mean, std = posterior.predict_at(heldout.U, heldout.places)
+        besides = posterior.beside_kernel(heldout.d, heldout.places)
+        of_rest = posterior.beside_kernel(rest.d, rest.places)
     # Constrained values, which never respond, are predicted exactly and without doubt.
     residual = torch.where(mean == heldout.F, 0.0, (mean - heldout.F) / std)
     return Check(
         heldout,
         mean,
         std,
-        error=float(operator_error(mean, heldout.F, context.x)),
+        error=float(operator_error(mean - besides, heldout.F - besides, context.x)),
         coverage=float((residual.abs() <= 1.96).double().mean()),
         rms_standardised_residual=float(residual.square().mean().sqrt()),
         classical_error=float(
-            operator_error(dartr(rest.thinned(CLASSICAL_PAIRS)).kernel.apply(heldout.U), heldout.F, context.x)
+            operator_error(classical(rest, of_rest).kernel.apply(heldout.U), heldout.F - besides, context.x)
         ),
     )
+
+
+def classical(context: Context, besides: Float[Tensor, "M d"]) -> Estimate:
+    """The classical estimate, which knows no offset, of what f has without it."""
+    return dartr(replace(context, F=context.F - besides).thinned(CLASSICAL_PAIRS))
 
 
 class Residual(NamedTuple):
@@ -86,7 +94,7 @@ class Residual(NamedTuple):
 def largest_residuals(posterior: KernelPosterior, count: int = 5) -> tuple[Residual, ...]:
     """Pairs of the context that the posterior explains worst, worst first."""
     context = posterior.context
-    mean, std = posterior.predict(context.U)
+    mean, std = posterior.predict_at(context.U, context.places)
     standardised = torch.where(mean == context.F, 0.0, (context.F - mean) / std)
     sizes = standardised.gather(-2, standardised.abs().argmax(dim=-2, keepdim=True))[0]
     order = sizes.abs().argsort(descending=True)[:count]

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from itertools import combinations
 
 import torch
 from jaxtyping import Bool
@@ -20,9 +21,12 @@ EXPECTED_ERROR = 0.25
 RESIDUAL_THRESHOLD = 2.0
 OUTLIER = 10.0
 """Standard deviations that the other pairs leave: errors of the quadrature alone reach eight on exact data."""
+MOST_NAMED = 10
 MUCH_BETTER = 0.7
 UNOBSERVED_FRACTION = 0.3
 SHORT = 0.9
+PROPORTIONAL = 0.98
+"""Correlation above which noise of a few percent hides what two inputs do each."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,8 @@ def diagnose(
             _few_pairs(context.d),
             _unexplained(float(posterior.relative_residual.mean())),
             _uncertain(identifiability.expected_error),
-            _outlier(context, residuals),
+            _outliers(context, posterior.outliers) or _outlier(context, residuals),
+            _inputs_together(context),
         ]
         found = [*known, *found]
     if not model.any_range:
@@ -92,6 +97,18 @@ def _uncertain(expected: float) -> Diagnostic | None:
     )
 
 
+def _outliers(context: Context, outliers: dict[int, float]) -> Diagnostic | None:
+    if not outliers:
+        return None
+    shown = [f"{context.name(pair)}: {size:+.0f}" for pair, size in list(outliers.items())[:MOST_NAMED]]
+    more = f" and {len(outliers) - MOST_NAMED} more" if len(outliers) > MOST_NAMED else ""
+    return Diagnostic(
+        f"{len(outliers)} of {context.d} responses are outliers, in standard deviations {'; '.join(shown)}{more}.",
+        "Mistakes of measurement or of writing, or inputs unlike all others. They were given little weight.",
+        "Look at them. --keep-outliers gives them the weight of all others.",
+    )
+
+
 def _outlier(context: Context, residuals: tuple[Residual, ...]) -> Diagnostic | None:
     """By residuals in units of what the other pairs leave: r √((d - 1) / (d - r²)), as an outlier adds to the noise."""
     sizes = {r.pair: abs(r.size) * math.sqrt((context.d - 1) / max(context.d - r.size**2, 1e-3)) for r in residuals}
@@ -104,6 +121,21 @@ def _outlier(context: Context, residuals: tuple[Residual, ...]) -> Diagnostic | 
         "A mistake of measurement or of writing, or an input unlike all others.",
         "Look at it; leave it out if it is a mistake.",
     )
+
+
+def _inputs_together(context: Context) -> Diagnostic | None:
+    """Tokens of two inputs, each without its mean, that are the same but for a factor."""
+    inputs = [part - part.mean() for part in context.U.split(len(context.y.points))] if context.y.components > 1 else []
+    for i, j in combinations(range(len(inputs)), 2):
+        norm = torch.linalg.vector_norm(inputs[i]) * torch.linalg.vector_norm(inputs[j])
+        together = float((inputs[i] * inputs[j]).sum().abs() / norm) if norm > 0 else 0.0
+        if together > PROPORTIONAL:
+            return Diagnostic(
+                f"The inputs {i + 1} and {j + 1} go together: their correlation is {together:.4f}.",
+                "The pairs tell the sum of their responses, and hardly what belongs to which.",
+                "Give one of them, or measure while they differ.",
+            )
+    return None
 
 
 def _far_out(check: Check) -> Diagnostic | None:

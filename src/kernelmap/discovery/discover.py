@@ -9,12 +9,11 @@ import torch
 from kernelmap.core.context import Context, check_magnitude
 from kernelmap.core.errors import InputError
 from kernelmap.core.posterior import KernelPosterior
-from kernelmap.discovery.check import CLASSICAL_PAIRS, Residual, check_heldout, largest_residuals
+from kernelmap.discovery.check import Residual, check_heldout, classical, largest_residuals
 from kernelmap.discovery.diagnostics import diagnose
 from kernelmap.discovery.discovery import Discovery
 from kernelmap.discovery.identifiability import identifiability_of
 from kernelmap.discovery.point import find_kernel, point_diagnostics
-from kernelmap.estimators import dartr
 from kernelmap.maps import KernelMap, ProbabilisticMap
 
 
@@ -99,7 +98,7 @@ def _one(model: KernelMap, context: Context, about: dict[str, Any] | None, devic
         posterior=estimate,
         context=context,
         check=check,
-        classical=dartr(context.thinned(CLASSICAL_PAIRS)),
+        classical=classical(context, estimate.beside_kernel(context.d, context.places)),
         identifiability=identifiability,
         diagnostics=open_questions + diagnose(context, model, estimate, identifiability, check, residuals),
         residuals=residuals,

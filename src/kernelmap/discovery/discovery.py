@@ -72,9 +72,12 @@ class Discovery:
         """The field of the medium that the kernel comes from, where the model has one."""
         return self.posterior.hidden
 
-    def predict(self, U: Float[Tensor, "N n"]) -> Prediction:
-        """Mean and standard deviation of the measured responses to n new inputs, noise included."""
-        return responses(self.posterior, U)
+    def predict(self, U: Float[Tensor, "N n"], places: Places | None = None) -> Prediction:
+        """Mean and standard deviation of the measured responses to n new inputs, noise included.
+
+        places: of the inputs, which a trend of f needs.
+        """
+        return responses(self.posterior, U, places)
 
     def closed_form(self) -> ClosedForm:
         """Simple laws (exponential, Gaussian, power law, ...) with parameters and errors, ranked by evidence."""
@@ -129,6 +132,13 @@ class Discovery:
             "check": None if self.check is None else self.check.summary(),
             "classical": self.classical.kernel.values.tolist(),
         }
+        if self.posterior.nuisance:
+            result["nuisance"] = {name: {"value": v, "std": std} for name, (v, std) in self.posterior.nuisance.items()}
+        if self.posterior.outliers:
+            named = {self.context.name(pair): size for pair, size in self.posterior.outliers.items()}
+            result["outliers"] = [{"pair": name, "size": size} for name, size in named.items()]
+        if self.posterior.error_time is not None:
+            result["error_time"] = self.posterior.error_time
         if self.law is not None:
             result["law"] = self.law.to_json()
         if self.next is not None:

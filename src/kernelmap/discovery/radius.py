@@ -37,5 +37,7 @@ def select_radius(model: Kernel1dMap, context: Context) -> SelectedRadius:
 def cut(context: Context, radius: float) -> Context:
     """The same pairs with the radii, or lags on both sides of zero, up to a last one."""
     near = context.y.points[:, 0].abs() <= radius * (1 + 1e-9)
-    y = Grid(context.y.points[near], context.y.weights[near])
-    return replace(context, U=context.U[near], y=y)
+    inputs = context.y.components
+    y = Grid(context.y.points[near], context.y.weights[near], inputs)
+    blocks = None if context.blocks is None else (int(near.sum()),) * inputs
+    return replace(context, U=context.U[near.repeat(inputs)], y=y, blocks=blocks)

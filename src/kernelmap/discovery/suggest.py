@@ -56,9 +56,11 @@ def suggest(
     with torch.no_grad():
         K = posterior.sample(SAMPLES, generator)[:, 0]
         K = (K - K.mean(dim=0)) / (SAMPLES - 1) ** 0.5
-        r = K @ (y.weights.to(K)[:, None] * candidates.to(K))
+        weights = y.value_weights.to(K)
+        r = K @ (weights[:, None] * candidates.to(K))
+        F = F - posterior.beside_kernel(F.shape[-1], posterior.context.places)
         noise = float(posterior.relative_residual.mean() * F.square().mean().sqrt()) ** 2
-        fraction = y.weights.to(K) / y.weights.sum()
+        fraction = weights / weights.sum()
         chosen: list[Suggestion] = []
         for _ in range(min(count, candidates.shape[1])):
             variance = r.square().sum(dim=0)

@@ -18,6 +18,7 @@ from kernelmap.core.errors import InputError
 from kernelmap.core.files import open_hdf5, read_array
 from kernelmap.core.files.limits import require_memory
 from kernelmap.core.kernel import Kernel
+from kernelmap.core.places import Places
 from kernelmap.core.posterior import ESTIMATES, HiddenField, KernelEstimate, Prediction, responses
 
 KIND = "discovery"
@@ -56,9 +57,12 @@ class SavedDiscovery:
         """The field of the medium that the kernel comes from, where the model has one."""
         return self.posterior.hidden
 
-    def predict(self, U: Float[Tensor, "N n"]) -> Prediction:
-        """Mean and standard deviation of the measured responses to n new inputs, noise included."""
-        return responses(self.posterior, U)
+    def predict(self, U: Float[Tensor, "N n"], places: Places | None = None) -> Prediction:
+        """Mean and standard deviation of the measured responses to n new inputs, noise included.
+
+        places: of the inputs, which a trend of f needs.
+        """
+        return responses(self.posterior, U, places)
 
 
 def write_state(file: h5py.File, estimate: KernelEstimate) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from kernelmap.core.context import Context
+from kernelmap.core.context import UNKNOWN, Context
 from kernelmap.core.errors import InputError
 from kernelmap.core.files.limits import free_memory
 from kernelmap.core.grids import Grid
@@ -81,6 +81,21 @@ def vanishes_outside(entries: Entries) -> bool:
     if word(entries, "outside") != "zero":
         raise InputError(f'outside must be the text "zero" or be left out, got {np.asarray(entries["outside"])}.')
     return True
+
+
+def unknown_of(entries: Entries) -> tuple[str, ...] | None:
+    """What f has besides the kernel's response, as the entry `unknown` says: `offset`, `offset, trend` or `none`."""
+    if "unknown" not in entries:
+        return None
+    said = word(entries, "unknown") or ""
+    names = tuple(name.strip() for name in said.split(","))
+    if names == ("none",):
+        return ()
+    if not set(names) <= set(UNKNOWN) or len(set(names)) != len(names):
+        raise InputError(
+            f'unknown must be the text "offset", "trend", both with a comma, or "none", got {entries["unknown"]}.'
+        )
+    return names
 
 
 def radius_steps(entries: Entries, step: float, default: float, samples: str, letter: str) -> int:

@@ -103,8 +103,9 @@ def _on_mesh(entries: Entries, kernel: Kernel) -> Inputs:
             f"the mesh is {x[-1] - x[0]:.6g} long, but u must be known within {count * dx:.6g} on both sides of a "
             'point: give u on a longer mesh, or set outside = "zero" if u is zero beyond it.'
         )
-    tokens = operator.tokens_at(u, *np.nonzero(reached))
-    return Inputs(tokens.T.contiguous(), numbers(entries, "u").shape, np.flatnonzero(reached))
+    rows, points = np.nonzero(reached)
+    tokens, of_inputs = operator.tokens_at(u, rows, points), operator.places(x[points], rows, len(u) > 1)
+    return Inputs(tokens.T.contiguous(), numbers(entries, "u").shape, np.flatnonzero(reached), of_inputs=of_inputs)
 
 
 def _on_plane(entries: Entries, kernel: Kernel) -> Inputs:

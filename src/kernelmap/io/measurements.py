@@ -1,6 +1,6 @@
 """`read_measurements`: from the path of a file to the context in it, and to what was found."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +9,7 @@ import torch
 from kernelmap.core.context import Context, check_magnitude
 from kernelmap.core.errors import InputError
 from kernelmap.core.files import existing_file, reading
-from kernelmap.io.entries import LABELS, Entries, context_of, labels_of
+from kernelmap.io.entries import LABELS, Entries, context_of, labels_of, unknown_of
 from kernelmap.io.fields import field_context
 from kernelmap.io.formats import file_format, read_entries
 from kernelmap.io.integral import integral_context
@@ -18,7 +18,9 @@ from kernelmap.io.mesh import mesh_context
 from kernelmap.io.series import series_context
 from kernelmap.io.tokens import token_context
 
-KNOWN = {"radius", "outside", "operator", "lags", "t_f", *LABELS}.union(*(layout.names for layout in LAYOUTS.values()))
+KNOWN = {"radius", "outside", "operator", "lags", "t_f", "unknown", *LABELS}.union(
+    *(layout.names for layout in LAYOUTS.values())
+)
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ def read_measurements(path: Path | str) -> Measurements:
             entries = read_entries(path, kind, KNOWN)
             layout = "context" if "a kernelmap context file" in entries else decide(entries)
             context, dropped = _context(path, entries, layout)
+            if layout != "context" and (unknown := unknown_of(entries)) is not None:
+                context = replace(context, unknown=unknown)
             check_magnitude(context)
             labels = labels_of(entries)
     except InputError as error:
@@ -99,4 +103,5 @@ def _saved_context(path: Path) -> Context:
     if context.batch_shape.numel() != 1:
         raise InputError(f"expected one system, got a batch of shape {tuple(context.batch_shape)}; save one by one.")
     one = context[(0,) * len(context.batch_shape)].to(torch.float64)
-    return context_of(one.U, one.F, one.y, one.x, one.operator or "tokens", places=one.places, blocks=one.blocks)
+    context = context_of(one.U, one.F, one.y, one.x, one.operator or "tokens", places=one.places, blocks=one.blocks)
+    return replace(context, unknown=one.unknown)

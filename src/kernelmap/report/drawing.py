@@ -101,12 +101,26 @@ def coordinate_axis(discovery: Discovery) -> str:
     return with_unit(operator.axis if operator else coordinate(discovery), unit(discovery, "x", "t"))
 
 
-def kernel_axis(discovery: Discovery) -> str:
-    """K with its unit, f per u and per x, where all three are known."""
+def kernel_axis(discovery: Discovery, row: int = 0) -> str:
+    """K with its unit, f per u and per x, where all three are known; of several inputs, that of one."""
     if not discovery.context.x.is_point:
         return "K(x, y)"
-    units = unit(discovery, "f"), unit(discovery, "u"), unit(discovery, "x", "t")
-    return with_unit(f"K({coordinate(discovery)})", f"{units[0]} / ({units[1]} · {units[2]})" if all(units) else "")
+    units = unit(discovery, "f"), part(unit(discovery, "u"), row), unit(discovery, "x", "t")
+    of = f" of {input_name(discovery, row)}" if discovery.context.y.components > 1 else ""
+    name = f"K({coordinate(discovery)}){of}"
+    return with_unit(name, f"{units[0]} / ({units[1]} · {units[2]})" if all(units) else "")
+
+
+def input_name(discovery: Discovery, number: int) -> str:
+    """What the user calls one of several inputs."""
+    names = named(discovery, "u").split(",")
+    return names[number].strip() if number < len(names) > 1 else f"u{number + 1}"
+
+
+def part(texts: str, number: int) -> str:
+    """Of texts with commas between them, one; a single text is that of all."""
+    listed = texts.split(",")
+    return listed[number if number < len(listed) else 0].strip()
 
 
 def named(discovery: Discovery, variable: str) -> str:
@@ -121,6 +135,11 @@ def unit(discovery: Discovery, *variables: str) -> str:
 
 def with_unit(text: str, unit: str) -> str:
     return f"{text} ({unit})" if unit else text
+
+
+def inputs(y: Grid, values: Tensor) -> np.ndarray:
+    """The kernels (n, N) of n inputs."""
+    return array(values[0]).reshape(y.components, len(y.points))
 
 
 def field(y: Grid, values: Tensor) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Pictures of the answer: the kernel (a few rows K(x_m, ·) where it has many), and its predictions."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -124,19 +125,20 @@ def _hidden(discovery: Discovery) -> list[Picture]:
 def _kernel(discovery: Discovery, truth: Tensor | None) -> Any:
     y = discovery.kernel.y
     rows = _shown(discovery)
+    parts = drawing.inputs if y.dim == 1 and y.components > 1 else _first_component(rows)
     mean, band, classical = (
-        drawing.field(y, values)[rows]
+        parts(y, values)
         for values in (
             discovery.kernel.values,
             IN_BAND * discovery.std.nan_to_num(0.0),
             discovery.classical.kernel.values,
         )
     )
-    true = None if truth is None else drawing.field(y, truth)[rows]
+    true = None if truth is None else parts(y, truth)
     if y.dim == 2:
         return _kernel_maps(discovery, rows, mean, band, classical, true)
-    figure = drawing.new_figure(drawing.HALF, 3.2 if len(rows) == 1 else 1.6 * len(rows))
-    panels = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
+    figure = drawing.new_figure(drawing.HALF, 3.2 if len(mean) == 1 else 1.6 * len(mean))
+    panels = figure.subplots(len(mean), 1, sharex=True, squeeze=False)[:, 0]
     at = drawing.position(y)
     for i, axes in enumerate(panels):
         low, high = mean[i] - band[i], mean[i] + band[i]
@@ -153,10 +155,14 @@ def _kernel(discovery: Discovery, truth: Tensor | None) -> Any:
         # A classical estimate may swing far outside; it must not flatten the answer.
         margin = 0.08 * (high.max() - low.min()) or 1.0
         axes.set(ylim=(low.min() - margin, high.max() + margin), xlim=(at[0], at[-1]))
-        axes.set_ylabel(drawing.kernel_axis(discovery))
+        axes.set_ylabel(drawing.kernel_axis(discovery, i))
     panels[-1].set_xlabel(drawing.coordinate_axis(discovery))
     drawing.legend_above(figure, panels[0])
     return figure
+
+
+def _first_component(rows: list[int]) -> Callable[[Grid, Tensor], np.ndarray]:
+    return lambda y, values: drawing.field(y, values)[rows]
 
 
 def _shown(discovery: Discovery) -> list[int]:

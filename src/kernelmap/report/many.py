@@ -28,7 +28,12 @@ Row = dict[str, Any]
 
 
 def discover_files(
-    files: Sequence[Path], model: str, out: Path, jobs: int = -1, device: str | None = None
+    files: Sequence[Path],
+    model: str,
+    out: Path,
+    jobs: int = -1,
+    device: str | None = None,
+    keep_outliers: bool = False,
 ) -> list[Row]:
     """One row for every file, with its numbers or, under `problem`, the sentence that says why there are none.
 
@@ -41,25 +46,27 @@ def discover_files(
         raise InputError(f"several files are named {', '.join(twice)}; results are kept by name, so rename them.")
     find_model(model)
     with locked(out):
-        rows = dict(progress(_all(files, model, out, jobs, device), "Discovering", total=len(files)))
+        rows = dict(progress(_all(files, model, out, jobs, device, keep_outliers), "Discovering", total=len(files)))
         ordered = [rows[file] for file in files]
         _write_table(out / SUMMARY, ordered)
     return ordered
 
 
-def _all(files: Sequence[Path], model: str, out: Path, jobs: int, device: str | None) -> Iterator[tuple[Path, Row]]:
+def _all(
+    files: Sequence[Path], model: str, out: Path, jobs: int, device: str | None, keep_outliers: bool
+) -> Iterator[tuple[Path, Row]]:
     """Rows in the order in which they are ready."""
     from joblib import Parallel, delayed
 
-    tasks = (delayed(_row)(file, model, out / file.stem, device) for file in files)
+    tasks = (delayed(_row)(file, model, out / file.stem, device, keep_outliers) for file in files)
     yield from Parallel(n_jobs=jobs, return_as="generator_unordered", **ending_with_us())(tasks)  # pyright: ignore
 
 
-def _row(file: Path, model: str, out: Path, device: str | None) -> tuple[Path, Row]:
+def _row(file: Path, model: str, out: Path, device: str | None, keep_outliers: bool) -> tuple[Path, Row]:
     try:
         existing_file(file, "a file of measurements (HDF5, NPZ, MAT or CSV)")
-        if not _finished(out / DISCOVERY, file, model):
-            discover_file(file, model, out, device=device)
+        if not _finished(out / DISCOVERY, file, model, keep_outliers):
+            discover_file(file, model, out, device=device, keep_outliers=keep_outliers)
         numbers = read_numbers(out / DISCOVERY)[1]
         return file, {"file": str(file), **{name: numbers.get(name) for name in NUMBERS}, "problem": ""}
     except InputError as error:
@@ -68,7 +75,7 @@ def _row(file: Path, model: str, out: Path, device: str | None) -> tuple[Path, R
         return file, {"file": str(file), "problem": f"{file}: unexpected {type(error).__name__}: {error}"}
 
 
-def _finished(path: Path, file: Path, model: str) -> bool:
+def _finished(path: Path, file: Path, model: str, keep_outliers: bool) -> bool:
     if not is_whole(path.parent):
         return False
     try:
@@ -76,6 +83,8 @@ def _finished(path: Path, file: Path, model: str) -> bool:
     except InputError:
         return False
     wanted = hashes(file, model) | {"version": provenance()["version"]}
+    if about.get("keep_outliers", False) != keep_outliers:
+        return False
     return all(about.get(name) == value for name, value in wanted.items())
 
 

@@ -22,13 +22,24 @@ MOST_TOKENS = 5_000_000
 """Of candidates for the next measurement, in a report."""
 
 
-def discover_file(file: Path, model: str, out: Path, json: Path | None = None, device: str | None = None) -> Discovery:
+def discover_file(
+    file: Path,
+    model: str,
+    out: Path,
+    json: Path | None = None,
+    device: str | None = None,
+    keep_outliers: bool = False,
+) -> Discovery:
     """Find the kernel behind a file, and write all results to the directory `out`, which nobody else may meanwhile."""
     if json is not None:
         require_other(json, file)
     loaded, _ = load_model(model)
+    if keep_outliers and isinstance(loaded, Kernel1dMap):
+        loaded.keep_outliers = True
     measurements = read_measurements(file)
     about = {"model": encodable(model), "data": encodable(file.name), **hashes(file, model), **provenance()}
+    if keep_outliers:
+        about["keep_outliers"] = True
     if measurements.labels:
         about["labels"] = measurements.labels
     context = measurements.context

@@ -88,14 +88,16 @@ def has_laws(context: Context, posterior: KernelEstimate) -> bool:
     """Laws are those of one kernel of one coordinate, and need the evidence of the posterior."""
     few = len(context.y.points) >= 4 and min(context.d, context.y.size) * context.y.size <= MOST_TOKENS
     one = few and not context.batch_shape and context.x.size == 1 and context.y.dim == 1 and context.y.components == 1
-    return one and isinstance(posterior, Kernel1dPosterior) and posterior.residual is None
+    return one and isinstance(posterior, Kernel1dPosterior) and posterior.whitened is not None
 
 
 def closed_form(context: Context, posterior: KernelEstimate) -> ClosedForm:
     """Every family is fitted to the pairs; laws and the kernel without one have equal odds before."""
     if not has_laws(context, posterior) or not isinstance(posterior, Kernel1dPosterior):
         raise InputError("laws are named for a kernel of one coordinate with one output, found by the model kernel1d.")
-    pairs = Pairs.of(context)
+    whitened = posterior.whitened
+    assert whitened is not None
+    pairs = Pairs.of(whitened)
     fitted = [found for family in FAMILIES if (found := fit(family, pairs)) is not None]
     fitted.sort(key=lambda found: -found.log_evidence)
     own = posterior.log_evidence

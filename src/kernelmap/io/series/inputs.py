@@ -28,10 +28,16 @@ def series_inputs(entries: Entries, kernel: Kernel) -> Inputs:
         )
     tokens = positions.tokens(record, operator, reached)
     times = positions.times
+    rows, _ = np.nonzero(reached)
+    of_inputs = operator.places(times[reached], rows, len(times) > 1)
     if record.t.dated:
         times = np.array([date(day) for day in times.flat])
     return Inputs(
-        tokens.T.contiguous(), positions.shape, np.flatnonzero(reached), {"t": times.reshape(positions.shape)}
+        tokens.T.contiguous(),
+        positions.shape,
+        np.flatnonzero(reached),
+        {"t": times.reshape(positions.shape)},
+        of_inputs,
     )
 
 

@@ -38,6 +38,10 @@ def jump_variance(
     The jump in a cell is how far the slope of a step exceeds those beside it. A cell ends at each point but the first,
     where the quadrature has a cell before the first point only if tokens vanish at its beginning, as those of radii do.
     """
+    if y.components > 1:
+        one = y.with_components(1)
+        tokens, squares = (values.split(len(y.points)) for values in (U, kernel_squared))
+        return torch.stack([jump_variance(u, unit, one, k) for u, k in zip(tokens, squares, strict=True)]).sum(dim=0)
     h, rate = y.cells.to(U)[..., None]
     parts = []
     for some in U.split(PAIRS_AT_ONCE, dim=1):
@@ -53,7 +57,7 @@ def alternating_weights(y: Grid) -> Float[Tensor, " N"]:
     """±w: their sum is half the change of a quadrature when every second point is left out."""
     signs = torch.ones_like(y.weights)
     signs[1::2] = -1
-    return signs * y.weights
+    return (signs * y.weights).repeat(y.components)
 
 
 class Density(NamedTuple):

@@ -15,8 +15,17 @@ from torch import Tensor
 from kernelmap.core.context import distinct_inputs
 from kernelmap.core.grids import Grid
 from kernelmap.posterior.kernel1d.components import Component, Features
-from kernelmap.posterior.kernel1d.errors import alternating_weights, jump_variance, white_noise, with_quadrature
+from kernelmap.posterior.kernel1d.errors import (
+    ErrorShape,
+    alternating_weights,
+    jump_variance,
+    white_noise,
+    with_quadrature,
+)
 from kernelmap.posterior.kernel1d.evidence import Whitened, evidence
+from kernelmap.posterior.kernel1d.measured.correlation import Correlation
+from kernelmap.posterior.kernel1d.measured.nuisance import Nuisance
+from kernelmap.posterior.kernel1d.measured.whitening import Whitening
 from kernelmap.posterior.kernel1d.mixture import Blocks, Mixture, pool, weigh
 from kernelmap.posterior.kernel1d.pieces import Responses, likeliest_edges, with_edges
 from kernelmap.posterior.kernel1d.prior import Prior
@@ -36,6 +45,8 @@ class Pairs(NamedTuple):
     """Pairs with different inputs, f a mean over `repeats`: U in the user's units, all else in those of the engine.
 
     unit: one unit of the tokens.
+    measured: tokens of single pairs and T, where those of U are sums of them, U = tokens Tᵀ; correlated: whether the
+        errors of the single pairs are.
     """
 
     U: Float[Tensor, "N d"]
@@ -43,6 +54,8 @@ class Pairs(NamedTuple):
     repeats: Float[Tensor, " d"]
     y: Grid
     unit: float
+    measured: tuple[Float[Tensor, "N m"], Float[Tensor, "d m"]] | None = None
+    correlated: bool = False
 
     def some(self, count: int) -> "Pairs":
         """At most so many of them, in equal strides."""
@@ -50,50 +63,81 @@ class Pairs(NamedTuple):
         if d <= count:
             return self
         chosen = torch.linspace(0, d - 1, count, device=self.f.device).long()
-        return self._replace(U=self.U[:, chosen], f=self.f[chosen], repeats=self.repeats[chosen])
+        measured = None if self.measured is None else (self.measured[0], self.measured[1][chosen])
+        return self._replace(U=self.U[:, chosen], f=self.f[chosen], repeats=self.repeats[chosen], measured=measured)
 
     def responses(self, features: Features, blocks: Iterable[int]) -> dict[int, Tensor]:
         """Uᵀ diag(w) Φ of these blocks, each (d, R)."""
-        return weighted_sums(self.U, self.y.weights / self.unit, features, blocks)
+        return weighted_sums(self.U, self.y.value_weights / self.unit, features, blocks)
 
     def quadrature_variance(self, mixture: Mixture) -> Float[Tensor, " d"]:
         """Of each pair's error: that of the tokens' jumps, or what the alternating sum tells of the kernel's own.
 
         max(b, E[(Σ_k ±w_k K(t_k) U[k])²] / 3): a sum that is off by a random part of a cell has a third of the square
-        of half its change when every second point is left out.
+        of half its change when every second point is left out. Beside errors that go together it is left out: those of
+        single pairs are then part of the nugget.
         """
+        if self.correlated:
+            return torch.zeros_like(self.f)
         weights = alternating_weights(self.y) / self.unit
         mean, variance = pool(*mixture.moments(weighted_sums(self.U, weights, mixture.features, mixture.blocks)))
-        jumps = jump_variance(self.U, self.unit, self.y, second_moment(mixture))
+        jumps = self.jump_variance(second_moment(mixture))
         return torch.maximum(jumps, (mean.square() + variance) / 3)
+
+    def jump_variance(self, kernel_squared: Float[Tensor, " N"]) -> Float[Tensor, " d"]:
+        if self.measured is None:
+            return jump_variance(self.U, self.unit, self.y, kernel_squared)
+        tokens, T = self.measured
+        return T.square() @ jump_variance(tokens, self.unit, self.y, kernel_squared)
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The mixture in the units of the engine, and E[K²], which makes the errors of jumps."""
+    """The mixture in the units of the engine, and E[K²], which makes the errors of jumps.
+
+    nuisance: what f has besides the kernel's response.
+    correlation: of the errors in time, where it was looked for.
+    T: the whitening of the pairs, where they had one.
+    residuals: of the pairs from what the others say, in standard deviations, where outliers were looked for.
+    """
 
     mixture: Mixture
     units: Units
     y: Grid
     kernel_squared: Float[Tensor, " N"]
+    nuisance: Nuisance | None = None
+    correlation: Correlation | None = None
+    T: Float[Tensor, "n d"] | None = None
+    residuals: Float[Tensor, " d"] | None = None
 
     def kernel_moments(self) -> tuple[Tensor, Tensor, Tensor]:
         """Weights (C,), means and variances (C, N) of K in all cells, in units of `units.kernel`."""
         return self.mixture.moments(self.mixture.features.blocks)
 
-    def response_moments(self, U: Float[Tensor, "N n"]) -> tuple[Tensor, Tensor, Tensor]:
+    def response_moments(self, U: Float[Tensor, "N n"], Z: Float[Tensor, "n q"]) -> tuple[Tensor, Tensor, Tensor]:
         """The same of measured responses to new inputs: noise and errors of jumps included; in units of `units.f`."""
-        mixture, weights = self.mixture, self.y.weights / self.units.u
-        parts, means, variances = mixture.moments(weighted_sums(U, weights, mixture.features, mixture.blocks))
         jumps = jump_variance(U, self.units.u, self.y, self.kernel_squared)
-        return parts, means, variances + mixture.error_variance(jumps)
+        parts, means, variances = self.expected_moments(U, Z)
+        factor = 1.0 if self.correlation is None else self.correlation.factor
+        return parts, means, variances + factor * self.mixture.error_variance(jumps)
+
+    def expected_moments(self, U: Float[Tensor, "N n"], Z: Float[Tensor, "n q"]) -> tuple[Tensor, Tensor, Tensor]:
+        """The same of responses without errors, Uᵀ diag(w) K + Z β."""
+        mixture, weights = self.mixture, self.y.value_weights / self.units.u
+        if self.nuisance is not None:
+            U = U - self.nuisance.tokens @ Z.mT
+        parts, means, variances = mixture.moments(weighted_sums(U, weights, mixture.features, mixture.blocks))
+        if self.nuisance is not None:
+            means = means + Z @ self.nuisance.values / self.units.f
+            variances = variances + mixture.white_variance()[:, None] * ((Z @ self.nuisance.S) * Z).sum(dim=1)
+        return parts, means, variances
 
 
-def fit(U: Float[Tensor, "N d"], f: Float[Tensor, " d"], y: Grid, prior: Prior) -> Fit:
-    """Condition the prior on f = Uᵀ diag(w) K + e."""
-    units = Units.of(U, f, y)
-    y = units.scaled(y)
-    pairs = Pairs(*averaged(U, f / units.f), y, units.u)
+def fit(
+    U: Float[Tensor, "N d"], f: Float[Tensor, " d"], y: Grid, prior: Prior, whitening: Whitening | None = None
+) -> Fit:
+    """Condition the prior on f = Uᵀ diag(w) K + e, with white errors after the whitening, if one is given."""
+    pairs, units = prepared(U, f, y, whitening)
     pilot = pairs.some(PILOT_PAIRS)
     features, responses = pilot_features(pilot, prior)
     survivors = [i for i, component in enumerate(features.components) if prior.log_odds[component.odds].isfinite()]
@@ -103,14 +147,34 @@ def fit(U: Float[Tensor, "N d"], f: Float[Tensor, " d"], y: Grid, prior: Prior) 
         b, noise = pairs.quadrature_variance(mixture), float(mixture.white_variance().min())
         if pilot is pairs and noise > max(SETTLED * prior.pilot_noise**2, float(b.mean()) / NEGLIGIBLE):
             break
-        errors = [white_noise(pairs.repeats, prior.noise)]
-        if float(b.mean()) > NEGLIGIBLE * noise:
-            errors += with_quadrature(b, pairs.repeats, prior.ratios, prior.spread, prior.noise)
         survivors = sorted(survivors, key=mixture.component_weights.tolist().__getitem__, reverse=True)[:count]
         if pilot is not pairs:
             pilot, responses = pairs, pairs.responses(features, {features.components[i].block for i in survivors})
+        errors = plug_in_errors(pairs, b, noise, prior)
         mixture = weigh(features, responses, pairs.f, survivors, errors, prior, prior.least_noise)
-    return Fit(mixture.with_used_features(), units, y, second_moment(mixture))
+    return Fit(mixture.with_used_features(), units, pairs.y, second_moment(mixture))
+
+
+def prepared(
+    U: Float[Tensor, "N d"], f: Float[Tensor, " d"], y: Grid, whitening: Whitening | None
+) -> tuple[Pairs, Units]:
+    """Pairs in the engine's units, repeats averaged; whitened pairs are sums of several, and none repeats another."""
+    measured = None
+    if whitening is not None:
+        measured = U, whitening.T
+        U, f = U @ whitening.T.mT, whitening.T @ f
+    units = Units.of(U, f, y)
+    own = averaged(U, f / units.f) if measured is None else (U, f / units.f, torch.ones_like(f))
+    correlated = whitening is not None and whitening.correlated
+    return Pairs(*own, units.scaled(y), units.u, measured, correlated), units
+
+
+def plug_in_errors(pairs: Pairs, b: Float[Tensor, " d"], noise: float, prior: Prior) -> list[ErrorShape]:
+    """White noise and, where it is not small beside that, the error of the quadrature."""
+    errors = [white_noise(pairs.repeats, prior.noise)]
+    if float(b.mean()) > NEGLIGIBLE * noise:
+        errors += with_quadrature(b, pairs.repeats, prior.ratios, prior.spread, prior.noise)
+    return errors
 
 
 def pilot_features(pairs: Pairs, prior: Prior) -> tuple[Features, dict[int, Tensor]]:

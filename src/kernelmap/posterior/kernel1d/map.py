@@ -14,8 +14,8 @@ from kernelmap.maps.probabilistic import ProbabilisticMap
 from kernelmap.maps.registry import register
 from kernelmap.posterior.kernel1d.components import block_of
 from kernelmap.posterior.kernel1d.errors import Density
-from kernelmap.posterior.kernel1d.fit import fit
 from kernelmap.posterior.kernel1d.learning import learn
+from kernelmap.posterior.kernel1d.measured.fit import fit_robust
 from kernelmap.posterior.kernel1d.posterior import Kernel1dPosterior
 from kernelmap.posterior.kernel1d.prior import Kernel1dOptions, Learned, Prior, starting_prior
 
@@ -31,6 +31,9 @@ class Kernel1dMap(ProbabilisticMap):
     Options = Kernel1dOptions
     Loss = None
     any_range = True
+    several_inputs = True
+    keep_outliers = False
+    """Whether all pairs have errors of the same size, however far they are from what the others say."""
 
     odds: Tensor
     log_amplitude: Tensor
@@ -70,7 +73,7 @@ class Kernel1dMap(ProbabilisticMap):
     def check_context(self, context: Context) -> None:
         self.check_pairs(context.d)
         y = context.y
-        if y.dim != 1 or y.components != 1:
+        if y.dim != 1 or y.components != len(context.blocks or (1,)):
             raise InputError(
                 "this model finds kernels of one coordinate, such as a radius or a lag; got a grid y with "
                 f"{y.dim} coordinate(s) and {y.components} component(s). `kernelmap models` names others."
@@ -84,7 +87,11 @@ class Kernel1dMap(ProbabilisticMap):
         U = context.U.expand(*batch, *context.U.shape[-2:]).reshape(-1, *context.U.shape[-2:])
         F = context.F.expand(*batch, *context.F.shape[-2:]).reshape(-1, *context.F.shape[-2:])
         with torch.no_grad():
-            fits = [fit(u, row, context.y, prior) for u, rows in zip(U, F, strict=True) for row in rows]
+            fits = [
+                fit_robust(u, row, context, prior, self.keep_outliers)
+                for u, rows in zip(U, F, strict=True)
+                for row in rows
+            ]
         return Kernel1dPosterior(fits, context)
 
     @classmethod

@@ -22,11 +22,12 @@ Blocks = list[Tensor] | dict[int, Tensor]
 
 
 class Cell(NamedTuple):
-    """One component, made of one block of features, under one shape of errors."""
+    """One component, made of one block of features, under one shape of errors; log_odds: of the component before."""
 
     block: int
     shape: ErrorShape
     given: Conditioned
+    log_odds: float = 0.0
 
 
 class Mixture(NamedTuple):
@@ -149,11 +150,14 @@ def weigh(
     total = weights[weights > PRUNED].sum()
     cells, rows = [], iter(weights)
     for block, own, pairs, given in found:
-        for number in range(len(own)):
+        for number, index in enumerate(own):
             row = next(rows)
             chosen = (row > PRUNED).nonzero()[:, 0]
             if len(chosen):
-                cells.append(Cell(block, pairs.shape, given.conditioned(pairs, number, chosen, row[chosen] / total)))
+                component = features.components[index]
+                log_odds = float(prior.log_odds[component.odds]) + component.log_part
+                conditioned = given.conditioned(pairs, number, chosen, row[chosen] / total)
+                cells.append(Cell(block, pairs.shape, conditioned, log_odds))
     numbers = torch.tensor([index for part in found for index in part.components], device=f.device)
     each = f.new_zeros(len(features.components)).index_add(0, numbers, weights.sum(dim=1))
     return Mixture(features, cells, each, float(log_weights.logsumexp(dim=(0, 1))))

@@ -10,9 +10,12 @@ from torch import Tensor
 from kernelmap.core.context import Context
 from kernelmap.core.errors import InputError
 from kernelmap.core.kernel import Kernel
+from kernelmap.core.places import Places
 from kernelmap.core.posterior import ESTIMATES, KernelPosterior, Prediction, check_one_system
 from kernelmap.core.state import prefixed, under
 from kernelmap.posterior.kernel1d.fit import Fit
+from kernelmap.posterior.kernel1d.measured.nuisance import TREND, columns
+from kernelmap.posterior.kernel1d.measured.outliers import OUTLIER
 from kernelmap.posterior.kernel1d.mixture import pool
 from kernelmap.posterior.kernel1d.state import fit_of, state_of
 
@@ -61,16 +64,65 @@ class Kernel1dPosterior(KernelPosterior):
         return self._stacked(found)
 
     def predict(self, U: Float[Tensor, "*b N n"]) -> Prediction:
+        return self.predict_at(U, None)
+
+    def predict_at(self, U: Float[Tensor, "*b N n"], places: Places | None) -> Prediction:
         batch, M = self.context.batch_shape, self.context.x.size
         inputs = U.expand(*batch, *U.shape[-2:]).reshape(-1, *U.shape[-2:]).to(torch.float64)
-        found = [(fit.units.f, *pool(*fit.response_moments(inputs[i // M]))) for i, fit in enumerate(self.fits)]
+        found = []
+        for i, fit in enumerate(self.fits):
+            Z = columns(fit.nuisance, U.shape[-1], places).to(inputs)
+            found.append((fit.units.f, *pool(*fit.response_moments(inputs[i // M], Z))))
         stds = self._stacked([unit * variance.sqrt() for unit, _, variance in found])
         return Prediction(self._stacked([unit * mean for unit, mean, _ in found]), stds)
 
     def respond(self, U: Float[Tensor, "*#b N n"]) -> Float[Tensor, "*b M n"]:
         """The mean kernel applied, with the engine's weights at the last point."""
         first = self.fits[0]
-        return (self.mean * (first.units.length * first.y.weights)) @ U.to(torch.float64)
+        return (self.mean * (first.units.length * first.y.value_weights)) @ U.to(torch.float64)
+
+    def beside_kernel(self, count: int, places: Places | None) -> Float[Tensor, "*b M n"]:
+        return self._stacked([fit.units.f * nuisance_moments(fit, count, places)[0] for fit in self.fits])
+
+    @property
+    def whitened(self) -> Context | None:
+        """The pairs with white errors, and nothing beside the kernel's response; None where they are not known."""
+        T, context = self.fits[0].T, self.context
+        if self.residual is not None or (T is not None and T.shape[1] != context.d):
+            return None
+        if T is None:
+            return context
+        return Context.unchecked(context.U @ T.mT, context.F @ T.mT, context.y, context.x)
+
+    @property
+    def nuisance(self) -> dict[str, tuple[float, float]]:
+        """Of the first output; a trend is the slope of f per unit of time or place."""
+        first = self.fits[0]
+        if first.nuisance is None:
+            return {}
+        names, clock = first.nuisance.names, first.nuisance.clock
+        one = torch.eye(len(names), dtype=torch.float64)
+        none = first.nuisance.tokens.new_zeros(len(first.nuisance.tokens), len(names))
+        mean, variance = pool(*first.expected_moments(none, one.to(none)))
+        scales = [first.units.f / (clock.half if name == TREND else 1.0) for name in names]
+        return {
+            name: (scale * float(m), scale * float(v.sqrt()))
+            for name, scale, m, v in zip(names, scales, mean, variance, strict=True)
+        }
+
+    @property
+    def error_time(self) -> float | None:
+        correlation = self.fits[0].correlation
+        return None if correlation is None else correlation.tau
+
+    @property
+    def outliers(self) -> dict[int, float]:
+        found: dict[int, float] = {}
+        for fit in self.fits:
+            if fit.residuals is not None and len(fit.residuals) == self.context.d:
+                far = (fit.residuals.abs() > OUTLIER).nonzero()[:, 0].tolist()
+                found |= {pair: float(fit.residuals[pair]) for pair in far}
+        return dict(sorted(found.items(), key=lambda pair: -abs(pair[1])))
 
     def sample(self, count: int, generator: torch.Generator | None = None) -> Float[Tensor, "count M N"]:
         check_one_system(self.context)
@@ -81,6 +133,7 @@ class Kernel1dPosterior(KernelPosterior):
         if self.residual is not None:
             return self.residual
         F = self.context.F.expand(*self.context.batch_shape, *self.context.F.shape[-2:]).reshape(-1, self.context.d)
+        F = F - self.beside_kernel(self.context.d, self.context.places).reshape(F.shape)
         units = F.new_tensor([fit.units.f for fit in self.fits])
         unit = units.max()
         errors = torch.stack([residual_variance(fit) for fit in self.fits]) * (units / unit).square()
@@ -150,6 +203,13 @@ def draw(fit: Fit, generator: torch.Generator | None) -> Float[Tensor, " N"]:
     return fit.units.kernel * (fit.mixture.features.blocks[cell.block] @ (given.omega * (z + V @ (seen - V.mT @ z))))
 
 
+def nuisance_moments(fit: Fit, count: int, places: Places | None) -> tuple[Tensor, Tensor]:
+    """Mean and variance of Z β, in units of `units.f`."""
+    Z = columns(fit.nuisance, count, places).to(fit.kernel_squared)
+    mean, variance = pool(*fit.expected_moments(Z.new_zeros(len(fit.kernel_squared), count), Z))
+    return mean, variance
+
+
 def residual_variance(fit: Fit) -> Tensor:
     """Of the errors of f, noise and quadrature, on average over the pairs, in units of `units.f`."""
     variances = [cell.given.kappa * cell.shape.n.mean() for cell in fit.mixture.cells]
@@ -158,8 +218,8 @@ def residual_variance(fit: Fit) -> Tensor:
 
 def reduction(fit: Fit) -> Float[Tensor, " N"]:
     """1 - posterior variance / prior variance at the amplitudes that were found."""
-    prior = torch.zeros_like(fit.y.weights)
-    for block, _, given in fit.mixture.cells:
+    prior = torch.zeros_like(fit.y.value_weights)
+    for block, _, given, _ in fit.mixture.cells:
         scale = given.weights @ (given.gamma * given.kappa)
         prior = prior + scale * (fit.mixture.features.blocks[block] * given.omega).square().sum(dim=1)
     variance = pool(*fit.mixture.moments(fit.mixture.features.blocks))[1]

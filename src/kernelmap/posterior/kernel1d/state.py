@@ -8,6 +8,8 @@ from kernelmap.posterior.kernel1d.components import Features
 from kernelmap.posterior.kernel1d.errors import Density, ErrorShape
 from kernelmap.posterior.kernel1d.evidence import Conditioned
 from kernelmap.posterior.kernel1d.fit import Fit
+from kernelmap.posterior.kernel1d.measured.correlation import Correlation
+from kernelmap.posterior.kernel1d.measured.nuisance import OFFSET, TREND, Clock, Nuisance
 from kernelmap.posterior.kernel1d.mixture import Cell, Mixture
 from kernelmap.posterior.kernel1d.units import Units
 
@@ -21,8 +23,14 @@ def state_of(fit: Fit) -> dict[str, Tensor]:
         "kernel_squared": fit.kernel_squared,
         "log_evidence": numbers(mixture.log_evidence),
     }
+    if (own := fit.nuisance) is not None:
+        marks = numbers([name == TREND for name in own.names])
+        state |= prefixed("nuisance", {"trend": marks, "clock": numbers(own.clock)})
+        state |= prefixed("nuisance", {"tokens": own.tokens, "values": own.values, "S": own.S})
+    if fit.correlation is not None:
+        state["correlation"] = numbers(fit.correlation)
     state |= {f"block{number}": block for number, block in enumerate(mixture.features.blocks)}
-    for i, (block, shape, given) in enumerate(mixture.cells):
+    for i, (block, shape, given, _) in enumerate(mixture.cells):
         errors = numbers([block, float(shape.n.mean()), shape.nugget, shape.least, shape.spread])
         state |= prefixed(f"cell{i}", {"errors": errors} | prefixed("given", given._asdict()))
     return state
@@ -41,4 +49,12 @@ def fit_of(state: dict[str, Tensor], y: Grid) -> Fit:
         cells.append(Cell(int(block), shape, Conditioned(**under(part, "given"))))
         i += 1
     mixture = Mixture(Features(blocks, []), cells, nothing.knots, float(own["log_evidence"]))
-    return Fit(mixture, units, units.scaled(y), own["kernel_squared"])
+    correlation = Correlation(*own["correlation"].tolist()) if "correlation" in own else None
+    return Fit(mixture, units, units.scaled(y), own["kernel_squared"], _nuisance(under(state, "nuisance")), correlation)
+
+
+def _nuisance(state: dict[str, Tensor]) -> Nuisance | None:
+    if not state:
+        return None
+    names = tuple(TREND if trend else OFFSET for trend in state["trend"].tolist())
+    return Nuisance(names, Clock(*state["clock"].tolist()), state["tokens"], state["values"], state["S"])

@@ -46,4 +46,5 @@ class Units:
         """Trapezoidal at the last point, to which radii give a whole cell: half of it lies beyond the range."""
         weights = y.weights / self.length
         last = (y.points[-1, 0] - y.points[-2, 0]) / (2 * self.length)
-        return Grid(y.points / self.length, torch.cat([weights[:-1], torch.minimum(weights[-1:], last[None])]))
+        ends = torch.cat([weights[:-1], torch.minimum(weights[-1:], last[None])])
+        return Grid(y.points / self.length, ends, y.components)

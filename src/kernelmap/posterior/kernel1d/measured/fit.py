@@ -1,0 +1,187 @@
+"""The fit of measurements with an unknown offset or trend, errors that go on in time, or several inputs.
+
+The correlation of the errors is the likeliest of a few: first beside broad components, then beside those that were
+found with it.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kernelmap.core.context import Context
+from kernelmap.core.grids import Grid
+from kernelmap.core.places import Places
+from kernelmap.posterior.kernel1d.components import Block, Component, Features, Spectrum
+from kernelmap.posterior.kernel1d.errors import white_noise
+from kernelmap.posterior.kernel1d.fit import Fit, expecting_unit_responses, fit, prepared
+from kernelmap.posterior.kernel1d.measured.correlation import WHITE_NOISE, Correlation, Times, hypotheses
+from kernelmap.posterior.kernel1d.measured.inputs import fit_inputs
+from kernelmap.posterior.kernel1d.measured.nuisance import (
+    Clock,
+    Nuisance,
+    in_time,
+    nuisance_columns,
+    unknowns,
+)
+from kernelmap.posterior.kernel1d.measured.outliers import (
+    MOST_OUTLIERS,
+    OUTLIER,
+    ROUNDS,
+    residuals,
+    student_precision,
+)
+from kernelmap.posterior.kernel1d.measured.whitening import Whitening
+from kernelmap.posterior.kernel1d.mixture import weigh
+from kernelmap.posterior.kernel1d.prior import Prior
+from kernelmap.posterior.kernel1d.units import size
+
+SEARCHES = 2
+"""Of correlation and components, one after the other."""
+
+MOST_PAIRS = 3000
+"""Whose errors are taken as correlated; of more, so many in equal strides are used."""
+
+BROAD = (Block(), Block(warp=0.2), Block(rate=3.3)), (Spectrum(0, 3, 2), Spectrum(0, 20, 3)), 60
+"""Blocks, spectra and cosines of the components beside which a correlation is first looked for."""
+
+SETTLED = 1.0
+"""Change of the log precision of outliers between two fits, below which another fit would say the same."""
+
+FEWEST_PAIRS = 20
+"""With fewer, no pair can be told from the others."""
+
+FEW_COMPONENTS = 4
+"""Of those that were found, beside which it is looked for again."""
+
+
+def is_plain(context: Context) -> bool:
+    """One input, and nothing unknown besides its kernel and the level of white noise."""
+    return not unknowns(context) and not in_time(context) and context.y.components == 1
+
+
+def fit_robust(
+    U: Float[Tensor, "N d"], f: Float[Tensor, " d"], context: Context, prior: Prior, keep_outliers: bool
+) -> Fit:
+    """Of one system and output of the context, whose pairs are U and f; again with less weight of outliers."""
+    plain = is_plain(context)
+    places = context.places
+    if not plain and len(f) > MOST_PAIRS:
+        some = torch.linspace(0, len(f) - 1, MOST_PAIRS).long()
+        U, f, places = U[:, some], f[some], None if places is None else places.select(some)
+    first = fit(U, f, context.y, prior) if plain else fit_measured(U, f, context, places, prior, torch.ones_like(f))
+    if keep_outliers or not FEWEST_PAIRS <= len(f) <= MOST_PAIRS:
+        return first
+    precision, found = torch.ones_like(f), first
+    for _ in range(ROUNDS):
+        r = residuals(found, U, f, precision).standardised
+        far = r.abs() > OUTLIER
+        if not 0 < int(far.sum()) <= MOST_OUTLIERS * len(f):
+            return first
+        before, precision = precision, student_precision(r)
+        if float((precision / before).log()[far].abs().max()) < SETTLED:
+            return replace(found, residuals=r)
+        found = fit_measured(U, f, context, places, prior, precision)
+    return replace(found, residuals=residuals(found, U, f, precision).standardised)
+
+
+def fit_measured(
+    U: Float[Tensor, "N d"],
+    f: Float[Tensor, " d"],
+    context: Context,
+    places: Places | None,
+    prior: Prior,
+    precision: Float[Tensor, " d"],
+) -> Fit:
+    """With the context's unknowns, and errors of relative precision."""
+    names, clock = unknowns(context), Clock.of(places)
+    Z = nuisance_columns(names, len(f), clock, places).to(f)
+    pairs = Measured(U, f, context.y, Z, precision, times_of(context, places, f))
+    correlation = WHITE_NOISE
+    if pairs.times is not None:
+        correlation = likeliest_correlation(pairs, prior, broad(context.y))
+    found = search(pairs, prior, correlation)
+    for _ in range(SEARCHES - 1 if pairs.times is not None else 0):
+        again = likeliest_correlation(pairs, prior, components_of(found))
+        before, correlation = correlation, again
+        if again[:2] == before[:2]:
+            break
+        found = search(pairs, prior, correlation)
+    whitening = pairs.whitening(correlation)
+    nuisance = Nuisance(names, clock, U @ whitening.G.mT, whitening.G @ f, whitening.S) if names else None
+    return replace(found, nuisance=nuisance, correlation=correlation if pairs.times else None, T=whitening.T)
+
+
+class Measured(NamedTuple):
+    """Pairs with nuisance columns Z, the relative precision of their errors, and times where they have them."""
+
+    U: Float[Tensor, "N d"]
+    f: Float[Tensor, " d"]
+    y: Grid
+    Z: Float[Tensor, "d q"]
+    precision: Float[Tensor, " d"]
+    times: Times | None
+
+    def covariance(self, correlation: Correlation) -> Float[Tensor, "d d"]:
+        """C, of errors whose scale is κ."""
+        if self.times is None:
+            return (1 / self.precision).diag()
+        return correlation.matrix(self.times, self.precision)
+
+    def whitening(self, correlation: Correlation) -> Whitening:
+        return Whitening.of(self.covariance(correlation), self.Z)
+
+
+def times_of(context: Context, places: Places | None, f: Float[Tensor, " d"]) -> Times | None:
+    if places is None or not in_time(context):
+        return None
+    run = places.values[:, 0].long() if places.values.shape[1] > 1 else torch.zeros(len(f), dtype=torch.long)
+    return Times(places.values[:, -1].to(f), run.to(f.device))
+
+
+def search(pairs: Measured, prior: Prior, correlation: Correlation) -> Fit:
+    """The mixture under one correlation of the errors."""
+    U, f, y, Z, *_ = pairs
+    if y.components > 1:
+        return fit_inputs(U, f, y, prior, pairs.covariance(correlation), Z)
+    return fit(U, f, y, prior, pairs.whitening(correlation))
+
+
+def broad(y: Grid) -> Features:
+    """The same component for every input, in all combinations of a few blocks and spectra."""
+    blocks, spectra, count = BROAD
+    t = y.points[:, 0] / y.points.abs().max()
+    made = [block.features(t, 0.5 * float(t[1] - t[0]), count) for block in blocks]
+    omegas = [spectrum.weights(count, t.device).repeat(y.components) for spectrum in spectra]
+    components = [Component(i, omega, 0) for i in range(len(made)) for omega in omegas]
+    return Features([torch.block_diag(*[block] * y.components) for block in made], components)
+
+
+def components_of(found: Fit) -> Features:
+    """The likeliest components of a fit."""
+    cells = sorted(found.mixture.cells, key=lambda cell: -float(cell.given.weights.sum()))[:FEW_COMPONENTS]
+    components = [Component(cell.block, cell.given.omega, 0, cell.log_odds) for cell in cells]
+    return Features(found.mixture.features.blocks, components)
+
+
+def likeliest_correlation(pairs: Measured, prior: Prior, features: Features) -> Correlation:
+    """Of white noise and AR(1) errors, the one with the largest evidence beside these components."""
+    assert pairs.times is not None
+    prior = prior._replace(log_odds=prior.log_odds.new_zeros(1))
+    scale = size(pairs.f - pairs.f.mean())
+    tried, evidence, variance = hypotheses(pairs.times), [], []
+    for correlation, log_prior in tried.items():
+        whitening = pairs.whitening(correlation)
+        whitened, units = prepared(pairs.U, pairs.f, pairs.y, whitening)
+        responses = whitened.responses(features, {component.block for component in features.components})
+        scaled = features._replace(components=expecting_unit_responses(features.components, responses))
+        chosen, errors = range(len(scaled.components)), [white_noise(whitened.repeats, prior.noise)]
+        mixture = weigh(scaled, responses, whitened.f, chosen, errors, prior, prior.pilot_noise)
+        evidence.append(whitening.log_evidence(mixture.log_evidence, units.f, scale) + log_prior)
+        variance.append(float(mixture.weights @ mixture.white_variance()) * units.f**2)
+    weights = torch.tensor(evidence, dtype=torch.float64).softmax(dim=0)
+    best = int(weights.argmax())
+    factor = float(weights @ torch.tensor(variance, dtype=torch.float64)) / variance[best]
+    return list(tried)[best]._replace(factor=factor)

@@ -1,0 +1,96 @@
+"""Outliers: errors with long tails, a scale mixture of Gaussians, by a few reweighted fits.
+
+    e_j ~ N(0, κ / p_j) ,  p_j ~ Gamma(ν/2, ν/2) :  Student errors          E[p_j | r_j] = (ν + 1) / (ν + r_j²)
+
+r_j is the residual of pair j from what the others say of it, in standard deviations that a good measurement has there.
+With the whitening T, e' = T (f - A m) and v_j the posterior variance of (Tᵀ T A z)_j,
+
+    f_j - E[f_j | others] = κ (Tᵀ e')_j / (κ (TᵀT)_jj - v_j) ,     Var[f_j | others] = κ² / (κ (TᵀT)_jj - v_j)
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from kernelmap.posterior.kernel1d.errors import jump_variance
+from kernelmap.posterior.kernel1d.fit import Fit, Pairs, weighted_sums
+from kernelmap.posterior.kernel1d.units import size
+
+FREEDOM = 4.0
+"""ν: errors with long tails, whose variance is still a number."""
+
+OUTLIER = 7.0
+"""Standard deviations from which on a pair is named; without one there is no reason to fit again. Errors of the
+quadrature have tails too: 5 named pairs of exact systems of the world."""
+
+MOST_OUTLIERS = 0.25
+"""Of the pairs: if more are far from what the others say, it is the model that is wrong."""
+
+LEAST_ERROR = 1e-3
+"""Of the size of f, that a good measurement has at least: smaller errors are those of the quadrature."""
+
+ROUNDS = 6
+
+QUADRATURE = 4.0
+"""Times its variance: that of the size of the errors of jumps is uncertain by about as much."""
+
+MEDIAN_OF_NORMAL = 0.6745
+"""Of the size of a standard normal variable."""
+
+LEAVES_LITTLE = 1e-3
+"""Of a pair's precision: the others hardly say what it should be."""
+
+
+class Residuals(NamedTuple):
+    """Of each pair from what the others say of it: the difference, and variances of that of a good measurement.
+
+    noise: of the noise found and of what the others leave open; quadrature: of the pair's own error of the quadrature.
+    """
+
+    difference: Float[Tensor, " d"]
+    noise: Float[Tensor, " d"]
+    quadrature: Float[Tensor, " d"]
+
+    @property
+    def standardised(self) -> Float[Tensor, " d"]:
+        """Outliers have a part in the noise found, most pairs do not: it counts as they show it, where that is less."""
+        scale = float((self.difference.abs() / self.noise.sqrt()).median()) / MEDIAN_OF_NORMAL
+        return self.difference / (min(scale, 1.0) ** 2 * self.noise + self.quadrature).sqrt()
+
+
+def residuals(
+    found: Fit,
+    U: Float[Tensor, "N d"],
+    f: Float[Tensor, " d"],
+    precision: Float[Tensor, " d"],
+) -> Residuals:
+    """Under the likeliest cell of the mixture, in units of f; `precision` is that under which it was found."""
+    cell = max(found.mixture.cells, key=lambda cell: float(cell.given.weights.max()))
+    best = cell.given.weights.argmax()
+    kappa, nugget = float(cell.given.kappa[best]), cell.shape.nugget
+    weights, block = found.y.value_weights / found.units.u, cell.block
+    A = weighted_sums(U, weights, found.mixture.features, [block])[block]
+    f = f / found.units.f
+    if found.T is None:
+        jumps = cell.shape.has_jumps * jump_variance(U, found.units.u, found.y, found.kernel_squared)
+        inverse = 1 / (jumps + nugget)
+        means, variances = cell.given.moments(A)
+        seen, v = (f - means[best]) * inverse, variances[best] * inverse.square()
+    else:
+        T = found.T / cell.shape.n.sqrt()[:, None]
+        inverse, (means, _) = T.square().sum(dim=0), cell.given.moments(T @ A)
+        _, variances = cell.given.moments(T.mT @ (T @ A))
+        seen, v = T.mT @ (T @ f - means[best]), variances[best]
+    left = torch.maximum(kappa * inverse - v, LEAVES_LITTLE * kappa * inverse)
+    own = kappa * nugget * (1 / precision - 1)
+    variance = (kappa**2 / left - own).clamp(min=LEAVES_LITTLE * kappa)
+    single = Pairs(U, f, torch.ones_like(f), found.y, found.units.u)
+    quadrature = QUADRATURE * single.quadrature_variance(found.mixture) + (LEAST_ERROR * size(f - f.median())) ** 2
+    unit = found.units.f
+    return Residuals(unit * kappa * seen / left, unit**2 * variance, unit**2 * quadrature)
+
+
+def student_precision(standardised: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+    return (FREEDOM + 1) / (FREEDOM + standardised.square())
