@@ -4,6 +4,7 @@ Functions of one band of wave numbers share a prior. So a kernel may vary as fas
 ridge along the diagonal does, which a product of one covariance in x and one in y cannot say.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -29,9 +30,5 @@ class Bands(NamedTuple):
         V = torch.linalg.eigh(Matern(1, extent(x)).matrix(points))[1].flip(-1)
         n = len(V)
         edges = sorted({min(round(2 ** (j / TO_AN_OCTAVE)), n) for j in range(64)} | {0})
-        members = tuple(
-            slice(c * n + low, c * n + high)
-            for c in range(x.components)
-            for low, high in zip(edges, edges[1:], strict=False)
-        )
-        return cls(torch.kron(torch.eye(x.components).to(V), V), members)
+        members = tuple(slice(c * n + low, c * n + high) for c in range(x.components) for low, high in pairwise(edges))
+        return cls(torch.block_diag(*[V] * x.components), members)

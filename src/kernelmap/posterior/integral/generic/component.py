@@ -4,8 +4,7 @@
     E[Z] = E Wᵀ C_y / t
     Var Z_i(y) = a² / t - Σ_j a⁴ (C_y W)_yj² / t² / (a² D_j + σ²)
 
-t is the mean of the diagonal of Uᵀ w C_y w U: a is the size of the prior's responses. Directions of the pairs with D = 0
-have no part in it, so that W has at most one column more than y has values.
+t is the mean of the diagonal of Uᵀ w C_y w U: a is the size of the prior's responses.
 """
 
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from torch import Tensor
 
 from kernelmap.core.grids import Grid
 from kernelmap.posterior.integral.generic.matern import Matern
+from kernelmap.posterior.integral.generic.pairs import Hypothesis, Pairs
 
 JITTER = 1e-10
 """On the diagonal of C_y when kernels are drawn."""
@@ -34,6 +34,13 @@ class Component:
     tau2: float
     a2: float
     s2: float
+
+    @classmethod
+    def of(cls, pairs: Pairs, hypothesis: Hypothesis, band: int, a2: float, s2: float) -> "Component":
+        S, t = pairs.gram(hypothesis.matern)
+        D, P = pairs.decomposed(S, hypothesis.tau)
+        Q = pairs.G[pairs.bands.members[band]] @ P
+        return cls(pairs.A @ P, pairs.ones @ P, Q, D, hypothesis.matern, pairs.y, t, hypothesis.tau**2, a2, s2)
 
     @cached_property
     def cross(self) -> Float[Tensor, "N r"]:

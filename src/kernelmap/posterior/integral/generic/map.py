@@ -15,16 +15,17 @@ from kernelmap.core.systems import SystemSet
 from kernelmap.maps.probabilistic import ProbabilisticMap
 from kernelmap.maps.registry import register
 from kernelmap.posterior.integral.generic.bands import Bands
-from kernelmap.posterior.integral.generic.evidence import NOISE, TAU, Hypothesis, Pairs, hypotheses, table
+from kernelmap.posterior.integral.generic.evidence import NOISE, TAU, hypotheses, likeliest_amplitude, table
 from kernelmap.posterior.integral.generic.mixture import Mixture, Weighted
 from kernelmap.posterior.integral.generic.nonlinearity import log_odds_of_nonlinearity
+from kernelmap.posterior.integral.generic.pairs import Hypothesis, Pairs
 from kernelmap.posterior.integral.generic.posterior import GenericIntegralPosterior
 
 COMPONENTS, LEAST_WEIGHT = 4, 0.02
 """Of a band: the likeliest hypotheses that are kept."""
 
-STEPS, COARSE = 2, 300
-"""Lengths to an octave; one from so many points of y or pairs on, where every length costs more."""
+MANY = 300
+"""Points of y, or pairs."""
 
 MOST_VALUES = 5000
 """On a grid: an eigenproblem of this size takes a minute."""
@@ -32,8 +33,16 @@ MOST_VALUES = 5000
 
 @dataclass(frozen=True)
 class GenericIntegralOptions:
-    """homogeneous: whether responses may have a part h(x) that does not depend on u; its size is weighed by evidence."""
+    """What is weighed by evidence.
 
+    Attributes:
+        smoothness: derivatives of K in y: kernels that jump, have a kink, or are smooth.
+        lengths: to an octave; one where there are many points of y, or pairs, and every length costs more.
+        homogeneous: whether responses may have a part h(x) that does not depend on u.
+    """
+
+    smoothness: tuple[int, ...] = (0, 1, 2, 4)
+    lengths: int = 2
     homogeneous: bool = True
 
 
@@ -60,9 +69,8 @@ class GenericIntegralMap(ProbabilisticMap):
         batch, bands = context.batch_shape, Bands.of(context.x)
         A = context.y.value_weights[:, None] * context.U
         A, F = (v.expand(*batch, *v.shape[-2:]).reshape(-1, *v.shape[-2:]) for v in (A, context.F))
-        taus = TAU if self.options.homogeneous else TAU[:1]
         with torch.no_grad():
-            mixtures = [mixture(a, f, context.y, bands, taus) for a, f in zip(A, F, strict=True)]
+            mixtures = [mixture(a, f, context.y, bands, self.options) for a, f in zip(A, F, strict=True)]
         return GenericIntegralPosterior(context, tuple(mixtures))
 
     @classmethod
@@ -78,35 +86,33 @@ class GenericIntegralMap(ProbabilisticMap):
 
 
 def mixture(
-    A: Float[Tensor, "N d"], F: Float[Tensor, "M d"], y: Grid, bands: Bands, taus: tuple[float, ...]
+    A: Float[Tensor, "N d"], F: Float[Tensor, "M d"], y: Grid, bands: Bands, options: GenericIntegralOptions
 ) -> Mixture:
     """Condition on F = K A + h 1ᵀ + e."""
     A_scale, f_scale = root_mean_square(A), root_mean_square(F)
-    pairs = Pairs(A / A_scale, bands.V.mT @ (F / f_scale), y, bands)
-    tried = hypotheses(y, STEPS if max(A.shape) < COARSE else 1, taus)
+    A, F = A / A_scale, F / f_scale
+    pairs = Pairs.of(A, F, y, bands)
+    lengths = options.lengths if max(pairs.A.shape) < MANY else 1
+    tried = hypotheses(y, options.smoothness, lengths, TAU if options.homogeneous else TAU[:1])
     found = table(pairs, tried)
     level = int(found.logsumexp(dim=1).sum(dim=0).argmax())
-    given = found[..., level]
-    s2 = NOISE[level] ** 2
-    return Mixture(
-        bands,
-        tuple(weighted(pairs, tried, band, log_weights, s2) for band, log_weights in enumerate(given)),
-        A_scale,
-        f_scale,
-        s2,
-        log_odds_of_nonlinearity(pairs, [tried[int(best)] for best in given.argmax(dim=1)]),
-    )
+    given, s2 = found[..., level], NOISE[level] ** 2
+    weighted = [
+        part for band, log_weights in enumerate(given) for part in likeliest(pairs, tried, band, log_weights, s2)
+    ]
+    best = [tried[int(i)] for i in given.argmax(dim=1)]
+    return Mixture(pairs, tuple(weighted), A_scale, f_scale, s2, log_odds_of_nonlinearity(A, F, y, bands, best))
 
 
-def weighted(
+def likeliest(
     pairs: Pairs, tried: list[Hypothesis], band: int, log_weights: Float[Tensor, " H"], s2: float
-) -> Weighted:
-    """The likeliest components of a band, likeliest first."""
+) -> list[Weighted]:
+    """The likeliest hypotheses about a band, likeliest first."""
     weights, order = log_weights.softmax(dim=0).sort(descending=True)
-    kept = [(float(w), tried[int(i)]) for w, i in zip(weights[:COMPONENTS], order, strict=False)]
-    kept = [(w, hypothesis) for w, hypothesis in kept if w >= LEAST_WEIGHT * kept[0][0]]
-    total = sum(w for w, _ in kept)
-    return tuple((w / total, pairs.component(hypothesis, band, s2)) for w, hypothesis in kept)
+    kept = int((weights[:COMPONENTS] >= LEAST_WEIGHT * weights[0]).sum())
+    total = float(weights[:kept].sum())
+    chosen = [(float(w) / total, tried[int(i)]) for w, i in zip(weights[:kept], order[:kept], strict=True)]
+    return [Weighted(band, w, h, likeliest_amplitude(pairs, h, band, s2)) for w, h in chosen]
 
 
 def root_mean_square(values: Tensor) -> float:

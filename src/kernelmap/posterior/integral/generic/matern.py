@@ -14,7 +14,7 @@ ROWS_AT_ONCE = 2**22
 
 
 class Matern(NamedTuple):
-    """C(r) = p!/(2p)! Σ_i (p+i)! / (i! (p-i)!) (2t)^(p-i) e^-t ,  t = √(2p+1) r / length: functions with p derivatives."""
+    """C(r) = p!/(2p)! Σ_i (p+i)! / (i! (p-i)!) (2t)^(p-i) e^-t ,  t = √(2p+1) r / length: p derivatives."""
 
     p: int
     length: float
@@ -28,7 +28,8 @@ class Matern(NamedTuple):
 
     def matrix(self, grid: Grid) -> Float[Tensor, "n n"]:
         """Of fields of several components too: these are independent."""
-        return torch.kron(_identity(grid), self.of_distance(torch.cdist(grid.points, grid.points, compute_mode=EXACT)))
+        C = self.of_distance(torch.cdist(grid.points, grid.points, compute_mode=EXACT))
+        return torch.block_diag(*[C] * grid.components)
 
     def times(self, grid: Grid, A: Float[Tensor, "n m"]) -> Float[Tensor, "n m"]:
         """The matrix times A, a part of its rows at a time."""
@@ -40,10 +41,6 @@ class Matern(NamedTuple):
 
 EXACT = "donot_use_mm_for_euclid_dist"
 """Distances by differences: from products, those of close points lose half their digits."""
-
-
-def _identity(grid: Grid) -> Float[Tensor, "c c"]:
-    return torch.eye(grid.components, dtype=grid.points.dtype, device=grid.points.device)
 
 
 def extent(grid: Grid) -> float:

@@ -15,6 +15,7 @@ from kernelmap.core.posterior import ESTIMATES, KernelPosterior, Prediction, che
 from kernelmap.posterior.integral.generic.component import Component
 from kernelmap.posterior.integral.generic.mixture import Mixture
 
+
 @ESTIMATES.register("integral-generic")
 @dataclass(frozen=True)
 class GenericIntegralPosterior(KernelPosterior):
@@ -61,7 +62,7 @@ class GenericIntegralPosterior(KernelPosterior):
     def sample(self, count: int, generator: torch.Generator | None = None) -> Float[Tensor, "count M N"]:
         check_one_system(self.context)
         mixture = self.mixtures[0]
-        return mixture.unit * torch.stack(mixture.sample(count, generator))
+        return mixture.unit * mixture.sample(count, generator)
 
     @property
     def relative_residual(self) -> Float[Tensor, "*b"]:
@@ -72,7 +73,7 @@ class GenericIntegralPosterior(KernelPosterior):
     def informed_directions(self) -> int:
         """Of a typical row: those of the pairs whose responses exceed the noise, for the strongest band of x."""
         counts = [
-            max(int((parts[0][1].a2 * parts[0][1].D > mixture.s2).sum()) for parts in mixture.bands)
+            max(int((parts[0][1].a2 * parts[0][1].D > mixture.s2).sum()) for _, parts in mixture.bands)
             for mixture in self.mixtures
         ]
         return round(sum(counts) / len(counts))
