@@ -23,6 +23,8 @@ OUTLIER = 10.0
 MUCH_BETTER = 0.7
 UNOBSERVED_FRACTION = 0.3
 SHORT = 0.9
+DECISIVE = 10.0
+"""Log odds, 20000 to 1."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ def diagnose(
     if isinstance(posterior, KernelPosterior):
         known = [
             _few_pairs(context.d),
+            _nonlinear(posterior.log_odds_of_nonlinearity),
             _unexplained(float(posterior.relative_residual.mean())),
             _uncertain(identifiability.expected_error),
             _outlier(context, residuals),
@@ -69,6 +72,16 @@ def _few_pairs(d: int) -> Diagnostic | None:
         f"Only {d} pairs.",
         "The kernel is then mostly what the prior expects.",
         f"Measure more: {FEW_PAIRS} pairs or more, at places or with inputs that differ.",
+    )
+
+
+def _nonlinear(log_odds: float | None) -> Diagnostic | None:
+    if log_odds is None or log_odds < DECISIVE:
+        return None
+    return Diagnostic(
+        "The responses are not linear in u.",
+        f"Terms of second and third order in u explain them better, with log odds of {log_odds:.0f}.",
+        "Do not use the kernel for prediction; measure with smaller inputs, around one state, where a law is linear.",
     )
 
 

@@ -4,8 +4,9 @@ Functions of one band of wave numbers share a prior. So a kernel may vary as fas
 ridge along the diagonal does, which a product of one covariance in x and one in y cannot say.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -17,7 +18,8 @@ from kernelmap.posterior.integral.generic.matern import Matern, extent
 TO_AN_OCTAVE = 2
 
 
-class Bands(NamedTuple):
+@dataclass(frozen=True)
+class Bands:
     """V, the eigenvectors of a covariance on x, and which of them belong together."""
 
     V: Float[Tensor, "M M"]
@@ -32,3 +34,11 @@ class Bands(NamedTuple):
         edges = sorted({min(round(2 ** (j / TO_AN_OCTAVE)), n) for j in range(64)} | {0})
         members = tuple(slice(c * n + low, c * n + high) for c in range(x.components) for low, high in pairwise(edges))
         return cls(torch.block_diag(*[V] * x.components), members)
+
+    @cached_property
+    def sums(self) -> Float[Tensor, "bands M"]:
+        """Ones where a function belongs to a band."""
+        ones = self.V.new_zeros(len(self.members), len(self.V))
+        for band, members in enumerate(self.members):
+            ones[band, members] = 1
+        return ones

@@ -21,7 +21,7 @@ LONGEST = 2
 TAU = (0.0, 0.3, 1.0, 3.0)
 """Sizes of h relative to the prior's responses; no h has half the odds."""
 
-AMPLITUDE = tuple(2.0 ** (k / 2) for k in range(-50, 21))
+AMPLITUDE = tuple(2.0 ** (k / 2) for k in range(-42, 15))
 NOISE = tuple(2.0 ** (k / 2) for k in range(-40, 3))
 """Relative to the root mean square of f: from what sums in double precision leave to a signal that is all noise."""
 

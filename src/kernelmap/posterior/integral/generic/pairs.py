@@ -42,13 +42,12 @@ class Pairs:
             return cls(A, ones, G, y, bands, A.new_zeros(len(bands.members)))
         R = torch.linalg.qr(torch.cat([A, ones[None]]).mT)[0]
         outside = (G - (G @ R) @ R.mT).square().sum(dim=-1)
-        rest = torch.stack([outside[members].sum() for members in bands.members])
-        return cls(A @ R, ones @ R, G @ R, y, bands, rest, len(ones) - R.shape[1])
+        return cls(A @ R, ones @ R, G @ R, y, bands, bands.sums @ outside, len(ones) - R.shape[1])
 
     @property
     def rows(self) -> Float[Tensor, " bands"]:
         """Functions of x in every band."""
-        return self.A.new_tensor([members.stop - members.start for members in self.bands.members])
+        return self.bands.sums.sum(dim=-1)
 
     def gram(self, matern: Matern) -> tuple[Float[Tensor, "r r"], float]:
         """S / t, and t, the mean response to a pair's input."""
@@ -63,5 +62,4 @@ class Pairs:
 
     def power(self, P: Float[Tensor, "r r"]) -> Float[Tensor, "bands r"]:
         """Σ_i (G P)_ij² of every band."""
-        Q = (self.G @ P).square()
-        return torch.stack([Q[members].sum(dim=0) for members in self.bands.members])
+        return self.bands.sums @ (self.G @ P).square()
