@@ -1,8 +1,10 @@
 """The evidence of hypotheses about a band of x: smoothness and length in y, size of h, amplitude and noise.
 
-    log p(F_i, i in band | U) = -½ Σ_j [ q_j / (a² D_j + σ²) + m log(a² D_j + σ²) ] ,   q_j = Σ_i (F P)_ij² ,  m rows
+    log p(F_i, i in band | U) = -½ Σ_j [ q_j / v_j + m log v_j ] ,  v_j = σ² (1 + ρ² D_j) ,  q_j = Σ_i (F P)_ij²
 
-Given the noise σ, which is that of all bands, they are independent; a, and all else, is summed over grids.
+for m functions of x in the band.
+
+Given the noise σ, which is that of all bands, they are independent; ρ = a / σ, and all else, is summed over grids.
 """
 
 from math import log, log2
@@ -21,7 +23,12 @@ LONGEST = 2
 TAU = (0.0, 0.3, 1.0, 3.0)
 """Sizes of h relative to the prior's responses; no h has half the odds."""
 
-AMPLITUDE = tuple(2.0 ** (k / 2) for k in range(-42, 15))
+RATIO = tuple(2.0 ** (k / 2) for k in range(-6, 55))
+"""Amplitude to noise, from what cannot be seen to the largest amplitude at the least noise."""
+
+LARGEST = 128.0
+"""Amplitude relative to the root mean square of f, which one band of many may have alone."""
+
 NOISE = tuple(2.0 ** (k / 2) for k in range(-40, 3))
 """Relative to the root mean square of f: from what sums in double precision leave to a signal that is all noise."""
 
@@ -40,33 +47,30 @@ def log_odds(hypothesis: Hypothesis) -> float:
 
 def table(pairs: Pairs, tried: list[Hypothesis]) -> Float[Tensor, "bands H S"]:
     """The evidence of every hypothesis for every band and noise level, summed over amplitudes."""
-    a2, s2 = (pairs.A.new_tensor(levels).square() for levels in (AMPLITUDE, NOISE))
-    found = []
+    s2, found = pairs.A.new_tensor(NOISE).square(), []
     grams = {matern: pairs.gram(matern)[0] for matern in dict.fromkeys(h.matern for h in tried)}
     for hypothesis in tried:
         D, P = pairs.decomposed(grams[hypothesis.matern], hypothesis.tau)
-        evidence = log_evidence(D, pairs.power(P), pairs.rows, a2, s2)
-        found.append(evidence.logsumexp(dim=1) + log_odds(hypothesis))
+        evidence = log_evidence(D, pairs.power(P), pairs.rows, s2)
+        found.append(evidence.logsumexp(dim=-1) + log_odds(hypothesis))
     noise = pairs.rest[:, None] / s2 + pairs.rest_count * pairs.rows[:, None] * s2.log()
     return torch.stack(found, dim=1) - 0.5 * noise[:, None]
 
 
 def log_evidence(
-    D: Float[Tensor, " r"],
-    q: Float[Tensor, "bands r"],
-    rows: Float[Tensor, " bands"],
-    a2: Float[Tensor, " A"],
-    s2: Float[Tensor, " S"],
-) -> Float[Tensor, "bands A S"]:
-    variance = a2[:, None, None] * D + s2[:, None]
-    log_det = variance.log().sum(dim=-1)
-    misfit = (q @ variance.reciprocal().flatten(0, 1).mT).unflatten(-1, log_det.shape)
-    return -0.5 * (misfit + rows[:, None, None] * log_det)
+    D: Float[Tensor, " r"], q: Float[Tensor, "bands r"], rows: Float[Tensor, " bands"], s2: Float[Tensor, " S"]
+) -> Float[Tensor, "bands S R"]:
+    """For every noise level and every ratio of amplitude to noise."""
+    ratio = D.new_tensor(RATIO)
+    relative = 1 + ratio.square()[:, None] * D
+    misfit = (q @ relative.reciprocal().mT)[:, None] / s2[:, None]
+    log_det = relative.log().sum(dim=-1) + len(D) * s2.log()[:, None]
+    found = -0.5 * (misfit + rows[:, None, None] * log_det)
+    return found.where(ratio * s2.sqrt()[:, None] <= LARGEST, -torch.inf)
 
 
 def likeliest_amplitude(pairs: Pairs, hypothesis: Hypothesis, band: int, s2: float) -> float:
     """a² of one band."""
     D, P = pairs.decomposed(pairs.gram(hypothesis.matern)[0], hypothesis.tau)
-    a2 = pairs.A.new_tensor(AMPLITUDE).square()
-    found = log_evidence(D, pairs.power(P)[[band]], pairs.rows[[band]], a2, a2.new_tensor([s2]))
-    return float(a2[found[0, :, 0].argmax()])
+    found = log_evidence(D, pairs.power(P)[[band]], pairs.rows[[band]], D.new_tensor([s2]))
+    return RATIO[int(found.argmax())] ** 2 * s2

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from kernelmap.core.grids import Grid
 from kernelmap.posterior.integral.generic.bands import Bands
-from kernelmap.posterior.integral.generic.evidence import AMPLITUDE, NOISE, log_evidence
+from kernelmap.posterior.integral.generic.evidence import NOISE, log_evidence
 from kernelmap.posterior.integral.generic.pairs import Hypothesis, Pairs
 
 GAMMA = (0.01, 0.03, 0.1, 0.3, 1.0)
@@ -26,7 +26,7 @@ def log_odds_of_nonlinearity(
     """
     most = len(A) + 1
     pairs = Pairs.of(A[:, :most], F[:, :most], y, bands)
-    a2, s2 = (A.new_tensor(levels).square() for levels in (AMPLITUDE, NOISE))
+    s2 = A.new_tensor(NOISE).square()
     grams = {matern: pairs.gram(matern)[0] for matern in {hypothesis.matern for hypothesis in likeliest}}
 
     def evidence(gamma: float) -> Tensor:
@@ -35,7 +35,7 @@ def log_odds_of_nonlinearity(
             S = grams[hypothesis.matern]
             D, P = pairs.decomposed(S + gamma**2 * S**2 + gamma**4 * S**3, hypothesis.tau)
             of = [band for band, other in enumerate(likeliest) if other == hypothesis]
-            total += log_evidence(D, pairs.power(P)[of], pairs.rows[of], a2, s2).logsumexp(dim=1).sum(dim=0)
+            total += log_evidence(D, pairs.power(P)[of], pairs.rows[of], s2).logsumexp(dim=-1).sum(dim=0)
         return total.logsumexp(dim=0)
 
     nonlinear = torch.stack([evidence(gamma) for gamma in GAMMA])
