@@ -105,6 +105,7 @@ FACTS = {
     "afno": Facts(breaks=PAIR_IS_FEATURE, options={"dk": 4}),
     "autoencoder": Facts(breaks=PAIR_IS_FEATURE, options={"dk": 4}),
     "kernel1d": Facts(frozenset({"radial"}), options=SMALL_GRID),
+    "integral": Facts(options={"smoothness": (1,), "lengths": 1}),
     "integral-posterior": Facts(options={"waves": 3}),
     "local-posterior": Facts(frozenset(PLANE), options={"reach": 1}),
     "solution-posterior": Facts(frozenset(PLANE), breaks=frozenset({"fit"}), options={"reach": 1}),

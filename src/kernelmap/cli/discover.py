@@ -26,7 +26,7 @@ def run(words: list[str]) -> None:
 
 def discover(
     files: Annotated[tuple[Path, ...], tyro.conf.Positional],
-    model: str = MODEL,
+    model: str | None = None,
     out: Path = Path("kernelmap-discovery"),
     json: JsonFile = None,
     jobs: int = 1,
@@ -38,7 +38,7 @@ def discover(
     Args:
         files: the measurements: HDF5, NPZ, MAT or CSV, laid out as docs/your-data.md says. Several files get a
             directory each in --out, and a table summary.csv; a run that was killed goes on where it was.
-        model: a shipped model's name or a model's directory.
+        model: a shipped model's name or a model's directory; by default the one for the file's operator.
         out: directory for the report, the kernel and the figure.
         json: write kernel, band and all numbers to this file.
         jobs: processes for several files; -1 for one per core.
@@ -60,7 +60,7 @@ def discover(
 
 def discover_many(
     files: tuple[Path, ...],
-    model: str,
+    model: str | None,
     out: Path,
     json: Path | None,
     jobs: int,

@@ -78,6 +78,11 @@ class KernelEstimate(ABC):
         return torch.full_like(self.mean, nan)
 
     @property
+    def log_odds_of_nonlinearity(self) -> float | None:
+        """That responses are not linear in u, against that they are; None where an estimate does not ask."""
+        return None
+
+    @property
     def hidden(self) -> HiddenField | None:
         """The field that the kernel of one system comes from, where there is one."""
         return None

@@ -28,6 +28,9 @@ SHORT = 0.9
 PROPORTIONAL = 0.98
 """Correlation above which noise of a few percent hides what two inputs do each."""
 
+DECISIVE = 10.0
+"""Log odds, 20000 to 1."""
+
 
 @dataclass(frozen=True)
 class Diagnostic:
@@ -52,6 +55,7 @@ def diagnose(
     if isinstance(posterior, KernelPosterior):
         known = [
             _few_pairs(context.d),
+            _nonlinear(posterior.log_odds_of_nonlinearity),
             _unexplained(float(posterior.relative_residual.mean())),
             _uncertain(identifiability.expected_error),
             _outliers(context, posterior.outliers) or _outlier(context, residuals),
@@ -74,6 +78,16 @@ def _few_pairs(d: int) -> Diagnostic | None:
         f"Only {d} pairs.",
         "The kernel is then mostly what the prior expects.",
         f"Measure more: {FEW_PAIRS} pairs or more, at places or with inputs that differ.",
+    )
+
+
+def _nonlinear(log_odds: float | None) -> Diagnostic | None:
+    if log_odds is None or log_odds < DECISIVE:
+        return None
+    return Diagnostic(
+        "The responses are not linear in u.",
+        f"Terms of second and third order in u explain them better, with log odds of {log_odds:.0f}.",
+        "Do not use the kernel for prediction; measure with smaller inputs, around one state, where a law is linear.",
     )
 
 

@@ -1,7 +1,13 @@
 """Probabilistic maps: a learned prior, conditioned on the pairs at hand."""
 
 from kernelmap.posterior.elastic import MaterialPosteriorMap, MediumPosterior
-from kernelmap.posterior.integral import IntegralPosterior, IntegralPosteriorMap
+from kernelmap.posterior.integral import (
+    GenericIntegralMap,
+    GenericIntegralOptions,
+    GenericIntegralPosterior,
+    IntegralPosterior,
+    IntegralPosteriorMap,
+)
 from kernelmap.posterior.kernel1d import Kernel1dMap, Kernel1dOptions, Kernel1dPosterior
 from kernelmap.posterior.pointwise import PointwisePosterior, pointwise
 from kernelmap.posterior.stencil import (
@@ -14,6 +20,9 @@ from kernelmap.posterior.stencil import (
 )
 
 __all__ = [
+    "GenericIntegralMap",
+    "GenericIntegralOptions",
+    "GenericIntegralPosterior",
     "IntegralPosterior",
     "IntegralPosteriorMap",
     "Kernel1dMap",

@@ -16,6 +16,7 @@ from kernelmap.discovery import Check, Discovery
 from kernelmap.evaluation.microstructure import far_mass, microstructure
 from kernelmap.report import drawing
 from kernelmap.report.drawing import Picture
+from kernelmap.report.maps import map_pictures
 
 IN_BAND = 1.96
 MOST_POINTS = 120
@@ -60,7 +61,7 @@ def answer_pictures(discovery: Discovery, figure: Any) -> list[Picture]:
             + ("" if discovery.kernel.x.size == 1 else " Shown are a few of its rows K(x, ·)."),
             drawing.inline_svg(figure, "kernel"),
         )
-        pictures = [kernel, *_phases(discovery), *_hidden(discovery)]
+        pictures = [kernel, *map_pictures(discovery), *_phases(discovery), *_hidden(discovery)]
         if discovery.check is None:
             return pictures
         caption = (

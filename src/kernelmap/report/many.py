@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 def discover_files(
     files: Sequence[Path],
-    model: str,
+    model: str | None,
     out: Path,
     jobs: int = -1,
     device: str | None = None,
@@ -44,7 +44,8 @@ def discover_files(
     twice = [stem for stem, count in Counter(file.stem for file in files).items() if count > 1]
     if twice:
         raise InputError(f"several files are named {', '.join(twice)}; results are kept by name, so rename them.")
-    find_model(model)
+    if model is not None:
+        find_model(model)
     with locked(out):
         rows = dict(progress(_all(files, model, out, jobs, device, keep_outliers), "Discovering", total=len(files)))
         ordered = [rows[file] for file in files]
@@ -53,7 +54,7 @@ def discover_files(
 
 
 def _all(
-    files: Sequence[Path], model: str, out: Path, jobs: int, device: str | None, keep_outliers: bool
+    files: Sequence[Path], model: str | None, out: Path, jobs: int, device: str | None, keep_outliers: bool
 ) -> Iterator[tuple[Path, Row]]:
     """Rows in the order in which they are ready."""
     from joblib import Parallel, delayed
@@ -62,7 +63,7 @@ def _all(
     yield from Parallel(n_jobs=jobs, return_as="generator_unordered", **ending_with_us())(tasks)  # pyright: ignore
 
 
-def _row(file: Path, model: str, out: Path, device: str | None, keep_outliers: bool) -> tuple[Path, Row]:
+def _row(file: Path, model: str | None, out: Path, device: str | None, keep_outliers: bool) -> tuple[Path, Row]:
     try:
         existing_file(file, "a file of measurements (HDF5, NPZ, MAT or CSV)")
         if not _finished(out / DISCOVERY, file, model, keep_outliers):
@@ -75,14 +76,14 @@ def _row(file: Path, model: str, out: Path, device: str | None, keep_outliers: b
         return file, {"file": str(file), "problem": f"{file}: unexpected {type(error).__name__}: {error}"}
 
 
-def _finished(path: Path, file: Path, model: str, keep_outliers: bool) -> bool:
+def _finished(path: Path, file: Path, model: str | None, keep_outliers: bool) -> bool:
     if not is_whole(path.parent):
         return False
     try:
         about = read_numbers(path)[0]
     except InputError:
         return False
-    wanted = hashes(file, model) | {"version": provenance()["version"]}
+    wanted = hashes(file, model or about["model"]) | {"version": provenance()["version"]}
     if about.get("keep_outliers", False) != keep_outliers:
         return False
     return all(about.get(name) == value for name, value in wanted.items())

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+from kernelmap.core.context import Context
 from kernelmap.core.errors import InputError
 from kernelmap.core.files import file_sha256, locked, require_other, together, write_json
 from kernelmap.core.provenance import provenance
@@ -22,21 +23,32 @@ MOST_TOKENS = 5_000_000
 """Of candidates for the next measurement, in a report."""
 
 
+def default_model(context: Context) -> str:
+    """The shipped model for the operator of these pairs."""
+    if context.operator == "fields":
+        return "darcy" if context.x.components == context.y.components == 1 else "mechanics"
+    return "integral" if context.operator == "integral" else "kernel1d"
+
+
 def discover_file(
     file: Path,
-    model: str,
+    model: str | None,
     out: Path,
     json: Path | None = None,
     device: str | None = None,
     keep_outliers: bool = False,
 ) -> Discovery:
-    """Find the kernel behind a file, and write all results to the directory `out`, which nobody else may meanwhile."""
+    """Find the kernel behind a file, and write all results to the directory `out`, which nobody else may meanwhile.
+
+    Without a model, that of the file's operator is taken.
+    """
     if json is not None:
         require_other(json, file)
+    measurements = read_measurements(file)
+    model = model or default_model(measurements.context)
     loaded, _ = load_model(model)
     if keep_outliers and isinstance(loaded, Kernel1dMap):
         loaded.keep_outliers = True
-    measurements = read_measurements(file)
     about = {"model": encodable(model), "data": encodable(file.name), **hashes(file, model), **provenance()}
     if keep_outliers:
         about["keep_outliers"] = True

@@ -1,0 +1,75 @@
+"""`operator = "integral"` end to end: a file, its kernel, the report, predictions for new inputs."""
+
+import numpy as np
+import pytest
+import torch
+
+from kernelmap import load_discovery, read_measurements
+from kernelmap.discovery import discover
+from kernelmap.io import load_model
+from kernelmap.report import render
+from kernelmap.report.results import default_model
+from test_generic_integral import green, smooth_inputs, string
+
+
+@pytest.fixture(scope="module")
+def loads() -> dict[str, np.ndarray]:
+    context = string(24, noise=0.01, offset=0.5)
+    y = context.y.points[::2, 0].numpy()
+    return {"y": context.y.points[:, 0].numpy(), "x": y, "u": context.U.mT.numpy(), "f": context.F[::2].mT.numpy()}
+
+
+def test_from_a_file_to_the_kernel_and_to_predictions(tmp_path, kernelmap, loads):
+    np.savez(tmp_path / "loads.npz", **loads, operator="integral")
+    code, out, err = kernelmap("discover", tmp_path / "loads.npz", "--out", tmp_path / "found")
+    assert (code, err) == (0, "")
+    assert "error on pairs kept back" in out
+    kernel = np.load(tmp_path / "found" / "kernel.npz")
+    truth = green(loads["x"], loads["y"])
+    assert np.linalg.norm(kernel["K"] - truth) < 0.1 * np.linalg.norm(truth)
+    assert np.mean(np.abs(kernel["K"] - truth) < 1.96 * kernel["std"]) > 0.85
+    report = (tmp_path / "found" / "report.html").read_text()
+    for title in ("The kernel as a map", "Cuts", "Without input"):
+        assert title in report
+
+    new = smooth_inputs(loads["y"], 7, 0.1, seed=5).T
+    np.savez(tmp_path / "new.npz", y=loads["y"], x=loads["x"], u=new)
+    assert (
+        kernelmap("predict", tmp_path / "found" / "discovery.h5", tmp_path / "new.npz", "--out", tmp_path / "p.npz")[0]
+        == 0
+    )
+    predicted = np.load(tmp_path / "p.npz")
+    assert predicted["mean"].shape == (7, 51)
+    size = float(string(24).F.std())
+    f = new @ (np.gradient(loads["y"])[:, None] * truth.T) + 0.5 * size * np.cos(2 * loads["x"])
+    assert np.linalg.norm(predicted["mean"] - f) < 0.02 * np.linalg.norm(f)
+
+
+def test_a_saved_posterior_is_the_same(tmp_path, loads):
+    np.savez(tmp_path / "loads.npz", **loads)
+    context = read_measurements(tmp_path / "loads.npz").context
+    found = discover(load_model("integral")[0], context)
+    found.save(tmp_path / "found.h5")
+    saved = load_discovery(tmp_path / "found.h5")
+    U = context.U[:, :3]
+    for ours, theirs in zip(saved.predict(U), found.predict(U), strict=True):
+        torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(saved.posterior.std, found.std)
+
+
+def test_no_homogeneous_part_no_picture():
+    found = discover(load_model("integral")[0], string(24, noise=0.01))
+    assert "Without input" not in render(found)
+
+
+def test_the_model_of_every_operator(tmp_path, loads):
+    plane = {"x1": np.arange(3.0), "x2": np.arange(4.0)}
+    cases = {
+        "integral": loads,
+        "darcy": plane | {"u": np.ones((5, 3, 4)), "f": np.ones((5, 3, 4))},
+        "mechanics": plane | {"u": np.ones((5, 2, 3, 4)), "f": np.ones((5, 2, 3, 4))},
+        "kernel1d": {"U": np.eye(5), "F": np.ones(5), "r": np.arange(1, 6)},
+    }
+    for model, entries in cases.items():
+        np.savez(tmp_path / "mine.npz", **entries)
+        assert default_model(read_measurements(tmp_path / "mine.npz").context) == model
