@@ -13,6 +13,7 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -94,7 +95,7 @@ def series(seed: int, samples: int, kernels: list[np.ndarray], noise: float, tau
     """Inputs of bursts and calm, responses by the trapezoidal rule, errors white or AR(1); memory of 40."""
     rng = np.random.default_rng([SEED, seed])
     u = rng.gamma(0.6, 1.5, size=(len(kernels), samples + 40))
-    f = sum(np.convolve(row, halved(K))[: samples + 40] for row, K in zip(u, kernels, strict=True))
+    f = np.sum([np.convolve(row, halved(K))[: samples + 40] for row, K in zip(u, kernels, strict=True)], axis=0)
     e = rng.normal(size=samples + 40)
     phi = math.exp(-1 / tau) if tau else 0.0
     for j in range(1, len(e)):
@@ -141,12 +142,12 @@ def two_inputs() -> dict:
         start = time.perf_counter()
         found = model.posterior(context)
         seconds = time.perf_counter() - start
-        rows = {"seconds": round(seconds, 1)}
+        rows: dict[str, Any] = {"seconds": round(seconds, 1)}
         mean, std = (values[0].reshape(2, -1) for values in (found.mean, found.std))
         for name, K, own, bar in zip(("exponential", "gamma"), (EXPONENTIAL, DELAYED), mean, std, strict=True):
             off = own - torch.from_numpy(K)
             rows[name] = {
-                "error": float(off.norm() / np.linalg.norm(K)),
+                "error": float(off.norm()) / float(np.linalg.norm(K)),
                 "coverage": float((off.abs() <= 1.96 * bar).double().mean()),
             }
         results[str(i)] = rows

@@ -31,8 +31,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "own": {},
     "world": {"systems": 2},
 }
-WORLD_MAPS = {"kernel1d"}
-"""Systems of the world have grids of their own, which few maps can be trained on."""
+WORLD_MAPS = {"kernel1d", "integral"}
+"""Systems of the world have grids of their own, which few maps can be trained on, or need no training for."""
 
 D = 8
 

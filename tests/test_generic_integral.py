@@ -89,8 +89,8 @@ class Dense:
         A = y.value_weights[:, None] * context.U / mixture.A_scale
         ones, (M, d) = torch.ones(1, context.d).to(A), context.F.shape
         self.unit, self.f_scale = mixture.unit, mixture.f_scale
-        K, seen, across = 0.0, mixture.s2 * torch.eye(M * d).to(A), 0.0
-        h, h_across = 0.0, 0.0
+        K, across = A.new_zeros(M * y.size, M * y.size), A.new_zeros(M * y.size, M * d)
+        h, h_across, seen = A.new_zeros(M, M), A.new_zeros(M, M * d), mixture.s2 * torch.eye(M * d).to(A)
         for band, _, (matern, tau), a2 in mixture.weighted:
             V = bands.V[:, bands.members[band]]
             C_x, C_y = V @ V.mT, matern.matrix(y)

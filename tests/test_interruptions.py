@@ -38,7 +38,8 @@ def test_control_c_while_modules_are_imported(tmp_path, after):
         started.send_signal(signal.SIGINT)
     _, err = started.communicate(timeout=60)
     assert "Traceback" not in err
-    assert (started.returncode, err) in ((130, "interrupted\n"), (0, ""))
+    # After the last line Python itself answers, which shells show as 130, too.
+    assert (started.returncode, err) in ((130, "interrupted\n"), (0, ""), (-signal.SIGINT, ""))
 
 
 def _maps(pid: int) -> list[str]:

@@ -94,7 +94,8 @@ def test_without_held_out_pairs_there_is_no_prediction(radial):
 def test_kernels_between_fields_are_drawn(kind):
     discovery, truth = field_discovery(FIELDS[kind])
     text = render(discovery, truth=truth)
-    assert text.count("<svg") == 5
+    # On an interval also a map and cuts.
+    assert text.count("<svg") == (7 if kind == "interval" else 5)
     # Three rows of maps on a square: discovered, classical, truth and band.
     maps = text.split("</svg>")[0].count("data:image/png")
     assert maps >= 12 if FIELDS[kind].dim == 2 else maps == 0

@@ -9,6 +9,8 @@ import pytest
 from jaxtyping import config
 
 from kernelmap import InputError, discover, read_measurements
+from kernelmap.core.domain import ContextShape
+from kernelmap.maps import MAPS
 from measurement_files import FORMATS, assert_same, write
 
 

@@ -110,7 +110,7 @@ class KernelEstimate(ABC):
 
     def beside_kernel(self, count: int, places: Places | None) -> Float[Tensor, "*b M n"]:
         """E[f] without the kernel's response, of so many pairs: an offset, a trend."""
-        return torch.zeros(*self.mean.shape[:-1], count).to(self.mean)
+        return self.mean.new_zeros(*self.mean.shape[:-1], count)
 
     @property
     def nuisance(self) -> dict[str, tuple[float, float]]:
