@@ -48,7 +48,10 @@ BAD = {
     "swapped u": (mesh(u=mesh()["u"].T), "u must have shape.*axes seem swapped: mesh points go last"),
     "swapped f": (mesh(f=mesh()["f"].T), "f must have shape.*axes seem swapped: mesh points go last"),
     "x not a vector": (mesh(x=np.ones((3, 4))), r"x must be a vector, got shape \(3, 4\)"),
-    "text for outside": (mesh(outside="periodic"), 'outside must be the text "zero" or be left out, got periodic'),
+    "text for outside": (
+        mesh(outside="ones"),
+        'outside must be the text "zero" or "periodic" or be left out, got ones',
+    ),
     "number for outside": (mesh(outside=0), "outside must be the text"),
     "radius below the step": (mesh(radius=0.01), "radius must be one number above the step 0.1 .* unit of x, got 0.01"),
     "radius NaN": (mesh(radius=np.nan), "radius must be one number"),
@@ -79,7 +82,7 @@ BAD = {
     "truth values": (mesh(f=mesh()["f"] > 0), "f must be an array of real numbers, got bool"),
     "no x": (
         mesh(x=None),
-        r"expected the entries of one layout \(mesh: x, u, f; convolution.*got f, radius, u\..*capitals",
+        r"expected the entries of one layout \(mesh: x, u, f; .*convolution.*got f, radius, u\..*capitals",
     ),
     "no r": (tokens(r=None), "got F, U. Rename or add"),
     "other names": ({"input": np.ones(3), "Output": np.ones(3)}, "got Output, input"),
