@@ -21,6 +21,7 @@ COMMANDS = {
     "reproduce": "the paper's tables and figures, its values beside ours",
     "import-released": "the authors' checkpoints, as models",
     "bench": "speed, as ratios in one run, and errors on systems unlike those of training",
+    "completion": "the script with which bash or zsh completes all this",
 }
 
 EXTRAS = {"mlxtend": "mechanics"}
@@ -40,6 +41,10 @@ def main() -> None:
     try:
         if not words or words[0] in ("--help", "-h"):
             return show_help()
+        if words == ["--version"]:
+            from importlib.metadata import version
+
+            return print(f"kernelmap {version('kernelmap')}")
         sys.exit(run(words))
     except KeyboardInterrupt:
         _leave()
@@ -63,6 +68,7 @@ def show_help() -> None:
         "\n`kernelmap COMMAND --help` lists its options. Any command takes --max-memory GIGABYTES: how much of"
     )
     console.print("a file may be read; by default a quarter of the free memory, and at most 20 times the file's size.")
+    console.print("`kernelmap --version` prints the version.")
 
 
 def run(words: list[str]) -> int:
