@@ -119,7 +119,7 @@ def read_numbers(path: Path | str) -> tuple[dict[str, Any], dict[str, float]]:
                 f"{path} is not a discovery; give the discovery.h5 that `kernelmap discover` wrote to its directory."
             )
         if (written := file.attrs.get("format", FORMAT)) != FORMAT:
-            raise InputError(f"{path} is of format {written}, this version reads format {FORMAT}; take a newer version.")
+            raise InputError(f"{path} is of format {written}, this version reads format {FORMAT}; take a newer one.")
         numbers = {name: value.item() for name, value in file.attrs.items() if isinstance(value, np.number)}
         numbers["diagnostics"] = len(json.loads(str(file.attrs.get("diagnostics", "[]"))))
         return json.loads(str(file.attrs["about"])), numbers
