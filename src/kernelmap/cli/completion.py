@@ -1,12 +1,11 @@
 """`kernelmap completion`: the script with which a shell completes commands and their options."""
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Annotated, Literal
 
 import tyro
 
-from kernelmap.cli.main import COMMANDS
+from kernelmap.cli.main import COMMANDS, module_of
 
 
 def run(words: list[str]) -> None:
@@ -24,8 +23,7 @@ def completion(shell: Annotated[Literal["bash", "zsh"], tyro.conf.Positional]) -
 
 
 def _function(name: str) -> Callable[..., None]:
-    name = name.replace("-", "_")
-    return getattr(import_module(f"kernelmap.cli.{name}"), name, _unknown)
+    return getattr(module_of(name), name.replace("-", "_"), _unknown)
 
 
 def _unknown() -> None:
