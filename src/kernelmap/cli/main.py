@@ -43,10 +43,6 @@ def main() -> None:
     try:
         if not words or words[0] in ("--help", "-h"):
             return show_help()
-        if words == ["--version"]:
-            from importlib.metadata import version
-
-            return print(f"kernelmap {version('kernelmap')}")
         sys.exit(run(words))
     except KeyboardInterrupt:
         _leave()
@@ -76,6 +72,11 @@ def show_help() -> None:
 def run(words: list[str]) -> int:
     """The exit code of a command."""
     name = words[0]
+    if name == "--version":
+        from importlib.metadata import version
+
+        print(f"kernelmap {version('kernelmap')}")
+        return 0
     if name not in COMMANDS:
         return fail(f"there is no command {name!r}; there are {', '.join(COMMANDS)}.")
     try:
