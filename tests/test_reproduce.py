@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from kernelmap.cli import reproduce
+from kernelmap.cli.paper import reproduce
 from kernelmap.core.context import Context
 from kernelmap.core.domain import ContextShape
 from kernelmap.core.grids import point, radii

@@ -33,7 +33,7 @@ MUTANTS = {
         "posterior/stencil/posterior.py",
         "return self.variance.sqrt()",
         "return 0 * self.variance",
-        "test_contract.py::test_log_prob_is_a_density",
+        "test_contract.py::test_samples_have_the_posterior_moments",
     ),
     "noise never found by the stencil": Mutant(
         "posterior/stencil/local.py",
