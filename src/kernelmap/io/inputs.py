@@ -15,7 +15,7 @@ from kernelmap.core.grids import Grid
 from kernelmap.core.kernel import Kernel
 from kernelmap.core.places import Places
 from kernelmap.io.entries import Entries, numbers, require_finite, vanishes_outside, vector
-from kernelmap.io.fields import fields_on, field_mesh
+from kernelmap.io.fields import field_mesh, fields_on
 from kernelmap.io.formats import file_format, read_entries
 from kernelmap.io.integral import input_grid, input_rows
 from kernelmap.io.layouts import decide

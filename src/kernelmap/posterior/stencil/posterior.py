@@ -26,7 +26,7 @@ class LocalPosterior(KernelPosterior):
 
     The batch *b is that of the context. `level` is the relative noise on f that was found, `error` the variance of f
     that the kernel does not explain, in units of the scale s; its share `systematic` is not noise, and may be alike at
-    all nodes. c are the bonds of A in A u = M f; without `averaging`, M is the identity. `reactions` are the nodes where
+    all nodes. c are the bonds of A in A u = M f; without `averaging`, M is the identity. At `reactions` nodes
     f responds though u is zero in all pairs.
     """
 
