@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.sparse import diags_array, kron
+from scipy.sparse import csc_array, diags_array, eye_array, kron
 from scipy.sparse.linalg import splu
 
 from kernelmap.core import grids
@@ -48,14 +48,14 @@ def waves(rng: np.random.Generator, axes: list[np.ndarray], count: int, decay: f
     return fields / np.sqrt((fields**2).mean(axis=(1, 2), keepdims=True))
 
 
-def stiffness(b: np.ndarray, axes: list[np.ndarray]):
+def stiffness(b: np.ndarray, axes: list[np.ndarray]) -> csc_array:
     """-div(b grad) between inner nodes: Σ Dᵀ diag(b on faces) D over both axes."""
     steps, shape = [axis[1] for axis in axes], b.shape
     faces = ((b[1:, 1:-1] + b[:-1, 1:-1]) / 2, (b[1:-1, 1:] + b[1:-1, :-1]) / 2)
-    eyes = [diags_array(np.ones(n - 2)) for n in shape]
-    total = 0
+    eyes = [eye_array(n - 2) for n in shape]
+    parts = []
     for axis, n in enumerate(shape):
-        D = diags_array([np.ones(n - 2), -np.ones(n - 2)], offsets=[0, -1], shape=(n - 1, n - 2)) / steps[axis]
+        D = (eye_array(n - 1, n - 2) - eye_array(n - 1, n - 2, k=-1)) / steps[axis]
         D = kron(D, eyes[1]) if axis == 0 else kron(eyes[0], D)
-        total = total + D.T @ diags_array(faces[axis].ravel()) @ D
-    return total.tocsc()
+        parts.append(D.T @ diags_array(faces[axis].ravel()) @ D)
+    return csc_array(parts[0] + parts[1])

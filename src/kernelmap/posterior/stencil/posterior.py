@@ -1,6 +1,6 @@
 """What is known of a local kernel after the pairs were seen: a Gaussian for the bonds of each node."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import torch
@@ -123,12 +123,19 @@ class LocalPosterior(KernelPosterior):
 
     @classmethod
     def on_grids(cls, state: dict[str, Tensor], context: Context) -> "LocalPosterior":
-        own, regression = under(state, ""), Regression(**under(state, "regression"))
-        reach, averaging = int(own.pop("reach")), under(state, "averaging")
-        found = cls(
-            **own, regression=regression, lattice=Lattice.of(context.y, context.x), reach=reach, context=context
+        regression, averaging = Regression(**under(state, "regression")), under(state, "averaging")
+        return cls(
+            state["prior_mean"],
+            regression,
+            state["scale"],
+            state["error"],
+            state["level"],
+            state["systematic"],
+            Lattice.of(context.y, context.x),
+            int(state["reach"]),
+            context,
+            Averaging(**averaging) if averaging else None,
         )
-        return replace(found, averaging=Averaging(**averaging)) if averaging else found
 
     def _strengths(self, weights: Float[Tensor, "*b M features"]) -> Float[Tensor, "*b M R"]:
         """c of the regression's weights a z and τ z_0."""
