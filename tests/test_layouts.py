@@ -68,7 +68,7 @@ BAD = {
     "a number for operator": (MESH | {"operator": 3}, "operator must be the text"),
     "an operator without its entries": (
         MESH | {"operator": "fields"},
-        r"one layout \(fields: x1, x2, u, f\), got f",
+        r"one layout \(fields: x1, u, f\), got f",
     ),
     "columns for u": (INTEGRAL | {"u": ROWS.T}, r"u must have shape \(P, 61\).*got \(61, 8\).*rows are pairs here"),
     "columns for f": (INTEGRAL | {"x": X, "f": ROWS.T}, r"f must have shape .*got \(61, 8\).*rows are pairs here"),

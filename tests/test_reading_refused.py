@@ -172,8 +172,16 @@ def test_the_page_is_true(kernelmap, tmp_path, monkeypatch):
     code, out, _ = kernelmap("check", "mine.npz")
     assert code == 0
     assert [line.rstrip() for line in out.splitlines()] == table.splitlines()
-    np.savez("mine.npz", x=names["x"], u=names["u"].T, f=names["f"].T)
+    mine = dict(np.load("mine.npz"))
+    np.savez("mine.npz", x=mine["x"], u=mine["u"].T, f=mine["f"].T)
     assert kernelmap("check", "mine.npz") == (2, "", error)
+    plane = read_measurements("plane.npz").context
+    response = (torch.exp(-plane.y.points[:, 0]) * plane.y.weights) @ plane.U
+    torch.testing.assert_close(response, plane.F[0], rtol=0, atol=0.01 * float(plane.F.abs().max()))
+    found = names["found"].kernel
+    K = torch.exp(-found.y.points)[:, 0]
+    assert float((found.values[0] - K).norm() / K.norm()) < 0.05
+    assert names["context"].d == 400
 
 
 def test_check_says_what_is_wrong(kernelmap, tmp_path):

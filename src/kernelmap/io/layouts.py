@@ -28,7 +28,7 @@ LAYOUTS = {
     ),
     "interaction": Layout(("positions",), ("positions",), f"{Interaction.formula}, particles and their velocities"),
     "convolution": Layout(("t", "u", "f"), ("t",), f"{Convolution.formula}, u and f in time"),
-    "fields": Layout(("x1", "x2", "u", "f"), ("x1", "x2"), "fields u and f on the plane mesh x1, x2"),
+    "fields": Layout(("x1", "u", "f"), ("x1",), "fields u and f on the plane mesh x1, x2, or the line x1"),
     "tokens on radii": Layout(("U", "F", "r"), ("U", "F"), "f_j = Σ K(r) w(r) U[r, j], a pair in each column"),
     "tokens on points": Layout(
         ("U", "F", "y", "weights"), ("U", "F"), "f_j(x) = Σ K(x, y) w(y) U[y, j], a pair in each column"
@@ -75,10 +75,11 @@ def decide(entries: Entries) -> str:
 
 
 def fitting_layouts(entries: Entries, allowed: tuple[str, ...] = tuple(LAYOUTS)) -> list[str]:
-    """Those of which all entries are there, and not only a part of those of another."""
+    """Those of which all entries are there, and not only a part of those that mark another."""
     fitting = [layout for layout in allowed if set(LAYOUTS[layout].names) <= set(entries)]
     names = {layout: set(LAYOUTS[layout].names) for layout in fitting}
-    return [layout for layout in fitting if not any(names[layout] < names[other] for other in fitting)]
+    marked = [names[layout] for layout in fitting if LAYOUTS[layout].marks]
+    return [layout for layout in fitting if not any(names[layout] < other for other in marked)]
 
 
 def also(entries: Entries, chosen: str) -> dict[str, str]:
