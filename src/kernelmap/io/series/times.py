@@ -43,6 +43,8 @@ def days(values: np.ndarray, name: str) -> np.ndarray:
 
 def date(day: float) -> np.datetime64:
     """The inverse of `days`, to the second."""
+    if np.isnan(day):
+        return np.datetime64("NaT", "s")
     return np.datetime64("1970-01-01", "s") + np.timedelta64(round(86400 * day), "s")
 
 
