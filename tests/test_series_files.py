@@ -143,6 +143,7 @@ BAD = {
     "a number for lags": (record(lags=3), "lags must be the text"),
     "nothing measured": (record(f=np.full(120, np.nan)), r"at least 2 pairs, got 0 \(dropped: 120 where f is NaN"),
     "t_f and f disagree": (record(t_f=np.ones(5)), r"f must have the shape of t_f, \(5,\)"),
+    "one t_f": (record(t_f=np.array(7.0)), r"t_f must have shape \(J,\).*got \(\)"),
     "t_f NaN": (record(t_f=np.full(120, np.nan)), "t_f is NaN where f was measured"),
     "dates for t_f alone": (record(t_f=np.array(["2003-01-01"] * 120)), "one of them holds dates"),
     "not a date": (record(t=np.array(["1st May"] * 120)), "dates such as 2003-01-31"),

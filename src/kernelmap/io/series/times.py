@@ -22,7 +22,7 @@ def read_times(entries: Entries, name: str) -> Times:
     values = entries[name]
     dated = isinstance(values, np.ndarray) and values.dtype.kind in "MUSO" and values.ndim > 0
     values = days(values, name) if dated else numbers(entries, name)
-    if values.ndim > 2 or not values.size:
+    if values.ndim not in (1, 2) or not values.size:
         raise InputError(f"{name} must have shape (J,), or (S, J) for S runs, got {values.shape}.")
     return Times(values.reshape(1, -1) if values.size == max(values.shape) else values, dated)
 
