@@ -44,6 +44,18 @@ MUTANTS = {
     "systematic errors of solutions left out": Mutant(
         "posterior/stencil/solution.py", "theta * (G.abs() @ v.sqrt()).square()", "0 * theta", "test_local.py"
     ),
+    "f never averaged over cells": Mutant(
+        "posterior/stencil/averaging.py", "GAMMAS = (0.0, 1 / 12, 1 / 6)", "GAMMAS = (0.0,)", "test_stencil_meshes.py"
+    ),
+    "errors of a mesh never add up": Mutant(
+        "posterior/stencil/solution.py",
+        "return found.with_systematic_errors()",
+        "return found",
+        "test_stencil_meshes.py",
+    ),
+    "smooth media have two phases": Mutant(
+        "report/figures.py", "two = found.log_odds > 0", "two = True", "test_stencil_meshes.py"
+    ),
     "the inverse never selected": Mutant(
         "posterior/stencil/map.py", "return solution if", "return self if", "test_darcy_discovery.py"
     ),
