@@ -43,7 +43,13 @@ def read_candidates(path: Path | str, kernel: Kernel) -> Candidates:
         )
     free = torch.ones(len(inputs.at), dtype=torch.bool)
     if inputs.responses is not None:
-        free = torch.from_numpy(np.isnan(inputs.responses.flat[inputs.at]))
+        f = numbers({"f": inputs.responses}, "f")
+        if f.size != np.prod(inputs.shape):
+            raise InputError(
+                f"{path}: f must have a value for each place, NaN where it was not measured, in the shape "
+                f"{inputs.shape}; got {f.shape}."
+            )
+        free = torch.from_numpy(np.isnan(f.flat[inputs.at]))
     if not free.any():
         raise InputError(f"{path}: f was measured at every place where u is known; write NaN where it was not.")
     return Candidates(inputs.U[:, free], inputs.of_inputs.select(free))

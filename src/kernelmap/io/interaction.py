@@ -21,7 +21,7 @@ from kernelmap.io.entries import (
     require_token_memory,
     sorted_by,
 )
-from kernelmap.io.placed import Inputs, partly_measured
+from kernelmap.io.placed import Inputs
 from kernelmap.io.series.times import Times, read_times
 from kernelmap.operators import Interaction
 
@@ -90,8 +90,8 @@ def interaction_inputs(entries: Entries, kernel: Kernel) -> Inputs:
         )
     used = np.ones(particles.positions.shape, dtype=bool)
     tokens, places = particles.tokens(operator, used)
-    f = partly_measured(entries, "velocities", particles.shape)
-    return Inputs(tokens.T.contiguous(), particles.shape, np.arange(used.size), of_inputs=places, responses=f)
+    at, v = np.arange(used.size), entries.get("velocities")
+    return Inputs(tokens.T.contiguous(), particles.shape, at, of_inputs=places, responses=v)
 
 
 def read_particles(entries: Entries) -> Particles:

@@ -7,13 +7,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from kernelmap.core.places import Places
-from kernelmap.io.entries import Entries, numbers
-
-
-def partly_measured(entries: Entries, name: str, shape: tuple[int, ...]) -> np.ndarray | None:
-    """The responses in a file of inputs, where it has them."""
-    values = numbers(entries, name) if name in entries else np.empty(0)
-    return values if values.size == np.prod(shape) else None
 
 
 @dataclass(frozen=True)
@@ -22,7 +15,7 @@ class Inputs:
 
     places: where or when every entry of that array is, by name, where the file says so.
     of_inputs: where or when the inputs themselves are.
-    responses: the array itself, where the file has one that may be measured in part.
+    responses: that array as it is in the file, where it may be measured in part; not checked.
     """
 
     U: Float[Tensor, "N n"]

@@ -18,7 +18,7 @@ from kernelmap.io.entries import (
     unknown_of,
 )
 from kernelmap.io.mesh.mesh import Mesh, functions_on, read_mesh
-from kernelmap.io.placed import Inputs, partly_measured
+from kernelmap.io.placed import Inputs
 
 UNKNOWN_RADIUS = 1 / 3
 """Of the mesh's shortest side, taken where no radius is given: the kernel may end anywhere before."""
@@ -82,8 +82,7 @@ def mesh_inputs(entries: Entries, kernel: Kernel) -> Inputs:
     tokens = operator.tokens_at(u, rows, points)
     places = operator.places(mesh.at(points), rows, len(u) > 1)
     shape = numbers(entries, "u").shape
-    f = partly_measured(entries, "f", shape)
-    return Inputs(tokens.T.contiguous(), shape, np.flatnonzero(reached), of_inputs=places, responses=f)
+    return Inputs(tokens.T.contiguous(), shape, np.flatnonzero(reached), of_inputs=places, responses=entries.get("f"))
 
 
 def _used(chosen: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ import numpy as np
 from kernelmap.core.errors import InputError
 from kernelmap.core.kernel import Kernel
 from kernelmap.io.entries import Entries
-from kernelmap.io.placed import Inputs, partly_measured
+from kernelmap.io.placed import Inputs
 from kernelmap.io.series.record import read_positions, read_record
 from kernelmap.io.series.times import date
 from kernelmap.operators import Convolution
@@ -38,7 +38,7 @@ def series_inputs(entries: Entries, kernel: Kernel) -> Inputs:
         np.flatnonzero(reached),
         {"t": times.reshape(positions.shape)},
         of_inputs,
-        partly_measured(entries, "f", positions.shape),
+        entries.get("f"),
     )
 
 
