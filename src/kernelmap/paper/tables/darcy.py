@@ -17,6 +17,8 @@ MOST = 60
 """Pairs of the largest contexts that order-free maps are trained on."""
 POINTS = 55
 """Output points, an eighth of all, at which a step evaluates NAO's functions of two points."""
+LAYERS: dict[Mixer, int] = {"spectral": 3, "convolution": 2}
+"""Of NAO whose W is no network. The paper has three; with networks two give its numbers of parameters."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class DarcyRow(Row):
         if self.map in ORDER_FREE:
             return MAPS[self.map].Options(basis="sines")
         if self.map == "nao" and self.mixer != "network":
-            return NAOOptions(dk=self.dk, mixer=self.mixer)
+            return NAOOptions(dk=self.dk, mixer=self.mixer, layers=LAYERS[self.mixer])
         hidden = (64, 128) if self.d == 20 else (32, 64)
         return NAOOptions(dk=self.dk, normaliser="array", mixer="network", hidden=hidden)
 
@@ -116,8 +118,8 @@ EPOCHS: dict[int, dict[Task, int]] = {
 }
 
 SPECTRAL_EPOCHS: dict[int, dict[Task, int]] = {
-    20: {"g-to-p": 120, "b-to-p": 50},
-    50: {"g-to-p": 200, "b-to-p": 80, "p-to-g": 60},
+    20: {"g-to-p": 200, "b-to-p": 150},
+    50: {"g-to-p": 200, "b-to-p": 300, "p-to-g": 60},
 }
 """Of NAO whose W is no network; its batches are smaller."""
 CONVOLUTION_EPOCHS = 60
