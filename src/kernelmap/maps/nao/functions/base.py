@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -14,12 +15,14 @@ class TwoPointFunction(nn.Module):
     h holds the weight of every token in integrals over z.
     """
 
+    heads: int
+
     @abstractmethod
     def integrate(
         self, x: Grid, z: Grid, h: Float[Tensor, " N"], values: Float[Tensor, "*#b H N k"]
     ) -> Float[Tensor, "*#b H M k"]:
         """∫ W(x, z) v(z) dz ≈ Σ_z W(x, z) h(z) v(z)."""
 
-    @abstractmethod
     def rows(self, x: Grid, z: Grid, h: Float[Tensor, " N"]) -> Float[Tensor, "H M N"]:
-        """W(x, z) h(z) as a matrix."""
+        """W(x, z) h(z) as a matrix: the integrals of unit tokens."""
+        return self.integrate(x, z, h, torch.eye(z.size).to(h).expand(self.heads, -1, -1))

@@ -31,11 +31,6 @@ class Pointwise(nn.Module):
             return c[:, 0, 0, :, None] * there[..., 0, :, :]
         return torch.einsum("hacm,...hcmk->...hamk", c, there).flatten(-3, -2)
 
-    def rows(self, x: Grid, z: Grid) -> Float[Tensor, "H M N"]:
-        c, n = self._values(x), len(z.points)
-        P = Interpolation.of(z, x).apply(torch.eye(n, dtype=c.dtype, device=c.device))
-        return torch.einsum("hacm,mn->hamcn", c, P).flatten(3, 4).flatten(1, 2)
-
     def _values(self, x: Grid) -> Float[Tensor, "H cx cz m"]:
         """c at the points of x."""
         return self.c @ self.modes(x.with_components(1)).to(self.c).mT
