@@ -12,7 +12,7 @@ from kernelmap.core.grids import Grid
 class TwoPointFunction(nn.Module):
     """W(x, z) of an output point and a token's place, for each of H heads and each pair of field components.
 
-    h holds the weight of every token in integrals over z.
+    h holds the weight of every token in integrals over z. A form with a delta starts with `delta` of it.
     """
 
     heads: int

@@ -25,7 +25,7 @@ class Convolution(TwoPointFunction):
     comes back from its other side; c is the multiplier of all waves that are not learned one by one.
     """
 
-    def __init__(self, x: Domain, z: Domain, heads: int, waves: int | None) -> None:
+    def __init__(self, x: Domain, z: Domain, heads: int, waves: int | None, delta: float) -> None:
         super().__init__()
         if not one_box(x, z):
             raise InputError(
@@ -38,7 +38,7 @@ class Convolution(TwoPointFunction):
         self.register_buffer("k", torch.tensor(found, dtype=torch.float64), persistent=False)
         size = (heads, x.components, z.components, len(found))
         self.a, self.b = (nn.Parameter(START / len(found) * torch.randn(size)) for _ in range(2))
-        self.pointwise = Pointwise(x, z, heads, 1)
+        self.pointwise = Pointwise(x, z, heads, 1, delta)
 
     def integrate(
         self, x: Grid, z: Grid, h: Float[Tensor, " N"], values: Float[Tensor, "*#b H N k"]

@@ -13,16 +13,16 @@ from kernelmap.maps.nao.set_nao.modes import Modes
 class Pointwise(nn.Module):
     """∫ c(x) δ(x - z) v(z) dz = c(x) v(x), for each of H heads and each pair of components of x and z.
 
-    c is a sum of `waves` cosines in each direction. It starts at 1 for equal components, and at 0 for others. Between
-    the points of the tokens' grid, v(x) is linear.
+    c is a sum of `waves` cosines in each direction. It starts at `start` for equal components, and at 0 for others.
+    Between the points of the tokens' grid, v(x) is linear.
     """
 
-    def __init__(self, x: Domain, z: Domain, heads: int, waves: int) -> None:
+    def __init__(self, x: Domain, z: Domain, heads: int, waves: int, start: float) -> None:
         super().__init__()
         self.modes = Modes(Domain(x.low, x.high), "cosines", waves)
-        start = torch.zeros(heads, x.components, z.components, self.modes.count)
-        start[..., 0] = torch.eye(x.components, z.components)
-        self.c = nn.Parameter(start)
+        c = torch.zeros(heads, x.components, z.components, self.modes.count)
+        c[..., 0] = start * torch.eye(x.components, z.components)
+        self.c = nn.Parameter(c)
 
     def integrate(self, x: Grid, z: Grid, values: Float[Tensor, "*#b H N k"]) -> Float[Tensor, "*#b H M k"]:
         c = self._values(x)

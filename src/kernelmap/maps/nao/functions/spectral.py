@@ -31,14 +31,14 @@ class SpectralFunction(TwoPointFunction):
     network of (x, z) cannot be.
     """
 
-    def __init__(self, x: Domain, z: Domain, heads: int, waves: int | None) -> None:
+    def __init__(self, x: Domain, z: Domain, heads: int, waves: int | None, delta: float) -> None:
         super().__init__()
         self.heads = heads
         self.x, self.z = (Modes(domain, "cosines", waves or WAVES[len(domain.low)]) for domain in (x, z))
         start = START / sqrt(self.z.count) / 2 ** len(z.low)
         # Two axes, so that Muon takes it as the matrix it is.
         self.M = nn.Parameter(start * torch.randn(heads * self.x.count, self.z.count))
-        self.pointwise = Pointwise(x, z, heads, FEW) if one_box(x, z) else None
+        self.pointwise = Pointwise(x, z, heads, FEW, delta) if one_box(x, z) else None
 
     def integrate(
         self, x: Grid, z: Grid, h: Float[Tensor, " N"], values: Float[Tensor, "*#b H N k"]
