@@ -18,10 +18,8 @@ from kernelmap.training import Recipe
 DISCRETE_EPOCHS, VALIDATION_SYSTEMS = 16, 18
 VALIDATION_INPUTS, MOST = 40, 100
 """Loads kept for validation, and pairs of the largest contexts that order-free maps are trained on."""
-FIRST_SPECIMENS, FIRST_VALIDATION = 100, 9
-"""The first of the data set, on which order-free maps and NAO with W pointwise + spectral are trained and measured, and
-those kept for validation."""
-SPECTRAL_EPOCHS = 60
+ORDER_FREE_SPECIMENS, ORDER_FREE_VALIDATION = 100, 9
+"""The first of the data set, on which order-free maps are trained and measured, and those kept for validation."""
 ORDER_FREE_OPTIONS = {
     "set-nao": {"waves": 12, "interpolation": 6},
     "integral-posterior": {"waves": 8, "pull": 1.0},
@@ -63,8 +61,6 @@ class MechanicsRow(Row):
     def options(self) -> NAOOptions | SpectralOptions:
         if self.map in ORDER_FREE:
             return MAPS[self.map].Options(basis="sines", **ORDER_FREE_OPTIONS[self.map])
-        if self.mixer == "spectral":
-            return NAOOptions(dk=self.dk, mixer=self.mixer)
         normaliser = "functions" if self.map == "nao" else "array"
         return NAOOptions(dk=self.dk, normaliser=normaliser, mixer=self.mixer, per_component=True)
 
@@ -72,13 +68,11 @@ class MechanicsRow(Row):
     def recipe(self) -> Recipe:
         recipe = replace(super().recipe, validation_systems=VALIDATION_SYSTEMS, every=min(2, self.epochs))
         if self.map in ORDER_FREE:
-            return replace(recipe, validation_inputs=VALIDATION_INPUTS, validation_systems=FIRST_VALIDATION)
-        if self.mixer == "spectral":
-            return replace(recipe, validation_systems=FIRST_VALIDATION)
+            return replace(recipe, validation_inputs=VALIDATION_INPUTS, validation_systems=ORDER_FREE_VALIDATION)
         return replace(recipe, points=POINTS if self.map == "nao" else None)
 
     def data(self) -> MechanicsData:
-        specimens = FIRST_SPECIMENS if self.map in ORDER_FREE or self.mixer == "spectral" else None
+        specimens = ORDER_FREE_SPECIMENS if self.map in ORDER_FREE else None
         path = data_file(specimens)
         if not path.exists():
             fewer = "" if specimens is None else f" --specimens {specimens}"
@@ -120,7 +114,6 @@ def block(d: int, sizes: tuple[int, int], batch: int, epochs: int, printed: dict
         for i, name in enumerate(("discrete-nao", "nao")):
             paper = Printed(sizes[i], (figures[i],))
             rows.append(MechanicsRow(name, d, d, passes[i], batch, printed=paper, split=split))
-        rows.append(replace(rows[-1], epochs=SPECTRAL_EPOCHS, batch=9, mixer="spectral"))
         rows.append(MechanicsRow("posterior", d, split=split))
     return Block(f"d = {d}, dk = {d}", tuple(rows))
 
@@ -132,7 +125,7 @@ TABLE4 = PaperTable(
         block(40, (5469528, 142534), 9, 64, {"id": (7.21, 6.57), "ood": (7.95, 6.26)}),
         block(100, (7353768, 303814), 5, 40, {"id": (6.34, 4.75), "ood": (6.01, 5.58)}),
         Block(
-            f"d = 40 and 100, order-free, on the first {FIRST_SPECIMENS} specimens",
+            f"d = 40 and 100, order-free, on the first {ORDER_FREE_SPECIMENS} specimens",
             tuple(
                 MechanicsRow(name, d, epochs=epochs, batch=9, split=split)
                 for name, epochs in (("set-nao", 20), ("integral-posterior", 24))
