@@ -13,6 +13,7 @@ import order_free_tables as order_free
 import paper_tables as paper
 import plane_tables as plane
 import radial_tables as radial
+import reliability_tables as reliability
 from measured import ROOT
 
 TABLES = {
@@ -55,6 +56,8 @@ TABLES = {
     "mechanics-noise": ("docs/mechanics.md", plane.mechanics_noise),
     "mechanics-floor": ("docs/mechanics.md", plane.mechanics_floor),
     "table4": ("docs/mechanics.md", lambda: paper.paper_table("table4")),
+    "kills": ("docs/reliability.md", reliability.kills),
+    "fuzz": ("docs/reliability.md", reliability.fuzz),
     "table4-curves": ("docs/mechanics.md", lambda: paper.learning_curves("table4")),
 }
 
