@@ -3,6 +3,8 @@
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from io import TextIOWrapper
 from types import FrameType, ModuleType
@@ -84,7 +86,8 @@ def run(words: list[str]) -> int:
         from kernelmap.core.files.processes import end_with_named_parent
 
         end_with_named_parent()
-        command = module_of(name)
+        with loading(name):
+            command = module_of(name)
     except ModuleNotFoundError as error:
         return missing(error)
     if _is_main_thread():
@@ -104,6 +107,19 @@ def run(words: list[str]) -> int:
         where = f"{error.filename}: " if error.filename else ""
         return fail(f"{where}{error.strerror or error}. Nothing was half written; look at the place and try again.")
     return 0
+
+
+@contextmanager
+def loading(name: str) -> Iterator[None]:
+    """A line on a terminal while torch is imported, which may take seconds."""
+    on_terminal = sys.stderr.isatty()
+    if on_terminal:
+        print(f"kernelmap {name}: loading ...", end="", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        if on_terminal:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def module_of(name: str) -> ModuleType:

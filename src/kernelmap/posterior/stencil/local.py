@@ -9,6 +9,7 @@ from kernelmap.core.context import Context
 from kernelmap.core.domain import ContextShape
 from kernelmap.core.errors import InputError
 from kernelmap.core.mesh.lattice import Lattice
+from kernelmap.core.progress import tracked
 from kernelmap.maps.probabilistic import ProbabilisticMap
 from kernelmap.posterior.stencil.loss import LocalLoss
 from kernelmap.posterior.stencil.posterior import LocalPosterior
@@ -72,7 +73,7 @@ class LocalPosteriorMap(ProbabilisticMap):
     ) -> Float[Tensor, "*b"]:
         rows = slice(None, None, max(1, f.shape[-2] // NOISE_ESTIMATION_ROWS))
         scores = []
-        for level in NOISE_LEVELS:
+        for level in tracked(NOISE_LEVELS):
             error = power * (self.prior.nugget_variance() + level**2)
             regression = self._regress(X[..., rows, :, :], f[..., rows, :], error)
             scores.append(-(regression.misfit + regression.log_det)[0].sum(dim=-1))
