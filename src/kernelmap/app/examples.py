@@ -6,15 +6,15 @@ import numpy as np
 
 from kernelmap.app.uploads import Upload
 
-DAYS, KNOWN_DAYS, REACH = 1000, 15, 300
+DAYS, KNOWN_DAYS, REACH = 500, 8, 120
 """Days of rain, days between measured levels, and days after which rain is forgotten."""
 
 
 def groundwater() -> Upload:
-    """Rain and the level of a well that forgets it in 60 days: K(s) = 0.2 exp(-s/60), an offset, and errors."""
+    """Rain and the level of a well that forgets it in 20 days: K(s) = 0.006 exp(-s/20), an offset, and errors."""
     rng = np.random.default_rng(0)
     rain = np.round(rng.gamma(0.25, 8.0, DAYS), 1)
-    response = 0.002 * np.exp(-np.arange(REACH + 1) / 60)
+    response = 0.006 * np.exp(-np.arange(REACH + 1) / 20)
     response[0] /= 2
     level = 27 + np.convolve(rain, response)[:DAYS] + 0.01 * rng.normal(size=DAYS)
     days = np.datetime64("2021-01-01") + np.arange(DAYS)

@@ -11,6 +11,7 @@ SETTINGS = {
     "server.address": "localhost",
     "server.maxUploadSize": MOST_MEGABYTES,
     "server.fileWatcherType": "none",
+    "runner.magicEnabled": "false",
     "browser.gatherUsageStats": "false",
     "client.toolbarMode": "minimal",
     "client.showErrorDetails": "none",

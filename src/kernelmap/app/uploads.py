@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from kernelmap.core.errors import InputError
+
 LONGEST_NAME = 100
 
 
@@ -17,14 +19,14 @@ class Upload(NamedTuple):
 
     @contextmanager
     def on_disk(self) -> Iterator[Path]:
-        """In a directory that nobody else may read and that is removed, whatever happens."""
+        """In a directory that nobody else may read, and that is removed, whatever happens.
+
+        A sentence about the file calls it by its name: nobody knows the directory.
+        """
         with tempfile.TemporaryDirectory(prefix="kernelmap-app-") as folder:
             path = Path(folder) / (Path(self.name).name[-LONGEST_NAME:] or "upload")
             path.write_bytes(self.content)
-            yield path
-
-    def told(self, sentence: str) -> str:
-        """A sentence about it, without the directory that nobody knows."""
-        return sentence.replace(f"{tempfile.gettempdir()}/", "").partition("kernelmap-app-")[0] + (
-            sentence.partition("kernelmap-app-")[2].partition("/")[2] if "kernelmap-app-" in sentence else ""
-        )
+            try:
+                yield path
+            except InputError as error:
+                raise InputError(str(error).replace(str(path), path.name)) from error

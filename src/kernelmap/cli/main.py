@@ -15,6 +15,7 @@ COMMANDS = {
     "discover": "the hidden kernel behind measured pairs, with error bar and report",
     "predict": "responses to new inputs, with error bar, from a saved discovery",
     "suggest": "what to measure next, of the places in a file without f",
+    "app": "the same on a page in the browser, on this machine alone",
     "models": "what is shipped, with size, data and known errors",
     "generate": "a problem's data sets, with true kernels",
     "train": "a kernel map on a problem's systems",
@@ -28,7 +29,7 @@ COMMANDS = {
 
 OF_THE_PAPER = {"reproduce", "import-released", "bench"}
 
-EXTRAS = {"mlxtend": "mechanics"}
+EXTRAS = {"mlxtend": "mechanics", "streamlit": "app", "plotly": "app"}
 """Packages that are not always installed, and the extra that brings each."""
 
 MAX_MEMORY = "--max-memory"

@@ -1,5 +1,6 @@
 """`read_measurements`: from the path of a file to the context in it, and to what was found."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ class Measurements:
     places: int = 0
 
 
-def read_measurements(path: Path | str, given: dict[str, Any] | None = None) -> Measurements:
+def read_measurements(path: Path | str, given: Mapping[str, Any] | None = None) -> Measurements:
     """Format by the file's first bytes, layout by the names of its entries.
 
     given: entries in the place of those of the file, such as a radius, an operator or a unit.
@@ -52,7 +53,7 @@ def read_measurements(path: Path | str, given: dict[str, Any] | None = None) -> 
             entries = read_entries(path, kind, KNOWN)
             if given and "a kernelmap context file" in entries:
                 raise InputError(f"{', '.join(given)} cannot be given for a file of tokens that kernelmap wrote.")
-            entries = entries | (given or {})
+            entries = entries | {name: np.asarray(value) for name, value in (given or {}).items()}
             layout = "context" if "a kernelmap context file" in entries else decide(entries)
             context, dropped = _context(path, entries, layout)
             if layout != "context" and (unknown := unknown_of(entries)) is not None:
