@@ -16,10 +16,10 @@ import radial_tables as radial
 from measured import ROOT
 
 TABLES = {
-    "kernels": ("README.md", radial.kernels),
-    "fields": ("README.md", plane.fields),
-    "shipped": ("README.md", radial.shipped),
-    "bench": ("README.md", radial.bench),
+    "kernels": ("docs/what-to-expect.md", radial.kernels),
+    "fields": ("docs/what-to-expect.md", plane.fields),
+    "shipped": ("docs/what-to-expect.md", radial.shipped),
+    "bench": ("docs/what-to-expect.md", radial.bench),
     "recipes": ("docs/training.md", radial.recipes),
     "test": ("docs/radial.md", lambda: radial.test_systems("test")),
     "noise": ("docs/radial.md", lambda: radial.test_systems("noise")),
