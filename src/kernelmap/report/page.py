@@ -56,9 +56,10 @@ def render(discovery: Discovery, truth: Tensor | None = None, figure: Any | None
 
 def _headline(discovery: Discovery) -> str:
     expected = discovery.identifiability.expected_error
-    known = f"A kernel, known to about {percent(expected)}," if expected < 1 else "A kernel, hardly known,"
+    what = "A kernel," if discovery.hidden is None else "A medium, its kernel"
+    known = f"{what} known to about {percent(expected)}," if expected < 1 else f"{what} hardly known,"
     kernel = known if discovery.has_band else "A kernel without error bar"
-    found = f"{kernel if discovery.hidden is None else 'A medium'} from {discovery.context.d} pairs"
+    found = f"{kernel} from {discovery.context.d} pairs"
     if discovery.check is None:
         return f"{found}, {'too few' if discovery.has_band else 'none left'} to keep some back and check it"
     return f"{found} that predicts unseen ones with {percent(discovery.check.error)} error"
@@ -142,9 +143,13 @@ def _origin(discovery: Discovery) -> list[tuple[str, str]]:
     about = discovery.about
     keys = [key for key in NAMES if key in about] + [key for key in about if key not in (*NAMES, "command")]
     return [
-        (NAMES.get(key, key.replace("_", " ").capitalize()), "unknown" if about[key] is None else str(about[key]))
+        (NAMES.get(key, key.replace("_", " ").capitalize()), "unknown" if about[key] is None else _told(about[key]))
         for key in keys
     ]
+
+
+def _told(value: Any) -> str:
+    return ", ".join(f"{name} = {of}" for name, of in value.items()) if isinstance(value, dict) else str(value)
 
 
 def _count(number: int | None) -> str:
