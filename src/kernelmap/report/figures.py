@@ -212,7 +212,7 @@ def _kernel_maps(
     if np.abs(classical).max() > FAINTEST * np.abs(mean).max():
         kernels["classical"] = classical
     columns = len(kernels) + discovery.has_band
-    figure = drawing.new_figure(drawing.HALF, 0.9 + drawing.HALF / columns * len(rows))
+    figure = drawing.new_figure(drawing.HALF, 1.2 + drawing.HALF / columns * len(rows))
     panels = figure.subplots(len(rows), columns, squeeze=False)
     largest, near = np.abs(mean).max() or 1.0, _neighbourhood(discovery)
     for i, row in enumerate(rows):
