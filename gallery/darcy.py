@@ -17,7 +17,7 @@ print(context.d, "pairs of fields on", len(context.y.points), "nodes")
 
 # %%
 found = discover(load_model("darcy")[0], context)
-print(f"held-out error {found.check.error:.3%}, inside the 95 % band {found.check.coverage:.0%}")
+print(f"held-out error {100 * found.check.error:.2g} %, inside the 95 % band {found.check.coverage:.0%}")
 plot(found, "kernel.png")
 
 # %% [markdown]
