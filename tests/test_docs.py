@@ -221,15 +221,6 @@ def says(page: str, *sentences: str) -> None:
     assert [sentence for sentence in sentences if sentence not in words] == []
 
 
-def test_the_well_of_the_start_page():
-    found = read_json(ROOT / "experiments" / "results" / "measurements" / "well.json")["results"]
-    says(
-        "README.md",
-        f"{found['pairs']} levels of a well",
-        f"R² {found['r2']:.2f}; {100 * found['coverage']:.0f} % of them",
-    )
-
-
 def test_sizes_of_the_shipped_models():
     sizes = {name: load_model(name)[0].parameter_count for name in shipped_models()}
     says("docs/darcy.md", f"{sizes['darcy']} learned numbers", f"| posterior (ours), p-to-g | {sizes['darcy']} |")

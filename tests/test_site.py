@@ -54,6 +54,13 @@ def test_nothing_is_fetched_from_the_network(site):
         assert not re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="https?://[^"]*"', path.read_text())
 
 
+def test_the_well_of_the_start_page():
+    found = json.loads((ROOT / "experiments" / "results" / "measurements" / "well.json").read_text())["results"]
+    words = " ".join((ROOT / "README.md").read_text().split())
+    assert f"{found['pairs']} levels of a well" in words
+    assert f"R² {found['r2']:.2f}; {100 * found['coverage']:.0f} % of them" in words
+
+
 @pytest.mark.parametrize("name", ["radial", "darcy", "mechanics"])
 def test_a_gallery_page_shows_what_was_printed_and_drawn_and_can_be_taken_away(site, name):
     page = (site / "gallery" / f"{name}.html").read_text()
