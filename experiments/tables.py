@@ -50,6 +50,7 @@ TABLES = {
     "order-free-line": ("docs/order-free.md", lambda: order_free.table("line")),
     "order-free-specimens": ("docs/order-free.md", lambda: order_free.table("specimens", "own-loads")),
     "order-free-depth": ("docs/order-free.md", order_free.depth),
+    "order-free-cost": ("docs/order-free.md", order_free.cost),
     "mechanics": ("docs/mechanics.md", plane.mechanics),
     "mechanics-errors": ("docs/mechanics.md", plane.mechanics_errors),
     "mechanics-noise": ("docs/mechanics.md", plane.mechanics_noise),

@@ -13,6 +13,7 @@ from kernelmap.maps.nao.set_nao.options import SpectralOptions
 from kernelmap.posterior import IntegralPosterior, IntegralPosteriorMap
 from kernelmap.posterior.integral import Covariance, Gram, MatrixNormal
 from kernelmap.posterior.integral.eigen import eigh
+from kernelmap.posterior.integral.loss import PredictiveLoss
 
 ANY_CONTEXT = pytest.mark.parametrize("kind", list(CONTEXTS))
 
@@ -199,6 +200,36 @@ def test_covers_kernels_of_its_own_prior():
             hits.append(((low <= 1e3 * left @ right + K) & (1e3 * left @ right + K <= high)).double().mean())
     assert torch.stack(predicted).mean() > 0.93
     assert torch.stack(hits).mean() > 0.93
+
+
+@torch.no_grad()
+def test_the_loss_is_the_negative_log_density_in_units_of_f():
+    """Up to a constant; misses count up to 30 standard deviations."""
+    context = CONTEXTS["square"](batch=(), d=8)
+    model = build(context)
+    loss, posterior = PredictiveLoss(model, context.y, context.x), model.posterior(context, noise=0.0)
+    U, z = (torch.randn(context.y.size, 4, dtype=torch.float64) for _ in range(2))
+    mean, std = posterior.predict(U)
+    sizes = (std / posterior.tokens.f_scale).log()
+    assert float(loss.error(context, U, mean + z * std)) == pytest.approx(float((z.square() / 2 + sizes).mean()))
+    for miss in (30, 1000):
+        assert float(loss.error(context, U, mean + miss * std)) == pytest.approx(float(450 + sizes.mean()))
+
+
+@torch.no_grad()
+def test_constrained_values_teach_nothing():
+    """Where f is zero in all pairs it is predicted exactly and, without noise, with a density that has no bound."""
+    context = CONTEXTS["square"](batch=(), d=8)
+    model = build(context, basis="sines")
+    inside = model.prior.mean.x.inside(context.x).bool()
+    context = Context(context.U, context.F * inside[:, None], context.y, context.x)
+    loss, posterior = PredictiveLoss(model, context.y, context.x), model.posterior(context, noise=0.0)
+    U = torch.randn(context.y.size, 4, dtype=torch.float64)
+    mean, std = posterior.predict(U)
+    assert mean[~inside].abs().max() < 1e-9 * mean.abs().max()
+    sizes = (std / posterior.tokens.f_scale).log()
+    found = float(loss.error(context, U, (mean + std) * inside[:, None]))
+    assert found == pytest.approx(float(0.5 + sizes[inside].mean()))
 
 
 def test_eigh_keeps_gradients_finite_where_eigenvalues_meet():
