@@ -49,6 +49,7 @@ class Dense:
         self.evidence = torch.distributions.MultivariateNormal(torch.zeros(M * d).to(prior), data).log_prob(
             tokens.G.flatten()
         )
+        self.variance_reduction = 1 - (self.covariance / tokens.unit.square() / prior).diagonal().reshape(M, N)
         self.f_scale, self.M = tokens.f_scale, M
 
     @property
@@ -75,8 +76,19 @@ def test_equals_dense_gaussian_conditioning(kind):
         (mean, dense_mean),
         (std, dense_std),
         (posterior.normal.log_evidence, dense.evidence),
+        (posterior.variance_reduction, dense.variance_reduction),
     ):
         assert relative_difference(ours, theirs) < 1e-10
+
+
+@torch.no_grad()
+def test_noise_leaves_fewer_directions_to_the_data():
+    context = CONTEXTS["square"](batch=(), n=6, d=5)
+    model = build(context)
+    model.prior.log_noise.fill_(-9.0)
+    found = [model.posterior(context, noise=noise).informed_directions for noise in (0.0, 0.1, 100.0)]
+    assert found[0] == 5
+    assert found[0] >= found[1] > found[2] == 0
 
 
 def test_likeliest_amplitude_is_the_misfit_per_value():
