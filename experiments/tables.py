@@ -46,7 +46,7 @@ TABLES = {
     "resolution": ("docs/paper.md", paper.resolution),
     "claims": ("docs/paper.md", paper.claims),
     "order-free-darcy": ("docs/order-free.md", lambda: order_free.table("darcy")),
-    "order-free-meshes": ("docs/order-free.md", lambda: order_free.table("meshes")),
+    "order-free-meshes": ("docs/order-free.md", lambda: order_free.table("meshes", "splines")),
     "order-free-line": ("docs/order-free.md", lambda: order_free.table("line")),
     "order-free-specimens": ("docs/order-free.md", lambda: order_free.table("specimens", "own-loads")),
     "order-free-depth": ("docs/order-free.md", order_free.depth),

@@ -110,7 +110,7 @@ def test_another_resolution(name, kind):
 
 @pytest.mark.parametrize("name", [n for n, kind in TAKEN if kind == "radial" and "resolution" not in FACTS[n].breaks])
 def test_the_response_to_a_function_does_not_depend_on_the_grid(name):
-    """The true responses to these functions differ by 1 % between the two grids; without weights, by a factor of two."""
+    """True responses to these functions differ by 1 % between the two grids; without weights, by a factor of two."""
     responses = []
     for refine in (1, 2):
         both = radial(D + 4, refine)
