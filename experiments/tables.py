@@ -17,10 +17,10 @@ import reliability_tables as reliability
 from measured import ROOT
 
 TABLES = {
-    "kernels": ("README.md", radial.kernels),
-    "fields": ("README.md", plane.fields),
-    "shipped": ("README.md", radial.shipped),
-    "bench": ("README.md", radial.bench),
+    "kernels": ("docs/what-to-expect.md", radial.kernels),
+    "fields": ("docs/what-to-expect.md", plane.fields),
+    "shipped": ("docs/what-to-expect.md", radial.shipped),
+    "bench": ("docs/what-to-expect.md", radial.bench),
     "recipes": ("docs/training.md", radial.recipes),
     "test": ("docs/radial.md", lambda: radial.test_systems("test")),
     "noise": ("docs/radial.md", lambda: radial.test_systems("noise")),
@@ -47,10 +47,11 @@ TABLES = {
     "resolution": ("docs/paper.md", paper.resolution),
     "claims": ("docs/paper.md", paper.claims),
     "order-free-darcy": ("docs/order-free.md", lambda: order_free.table("darcy")),
-    "order-free-meshes": ("docs/order-free.md", lambda: order_free.table("meshes")),
+    "order-free-meshes": ("docs/order-free.md", lambda: order_free.table("meshes", "splines")),
     "order-free-line": ("docs/order-free.md", lambda: order_free.table("line")),
     "order-free-specimens": ("docs/order-free.md", lambda: order_free.table("specimens", "own-loads")),
     "order-free-depth": ("docs/order-free.md", order_free.depth),
+    "order-free-cost": ("docs/order-free.md", order_free.cost),
     "mechanics": ("docs/mechanics.md", plane.mechanics),
     "mechanics-errors": ("docs/mechanics.md", plane.mechanics_errors),
     "mechanics-noise": ("docs/mechanics.md", plane.mechanics_noise),
