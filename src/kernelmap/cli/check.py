@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelmap.core.errors import InputError
+from kernelmap.core.progress import working
 from kernelmap.core.terminal import say, shown
 from kernelmap.io import read_measurements
 from kernelmap.io.formats import file_format
@@ -35,7 +36,8 @@ def check(file: Annotated[Path, tyro.conf.Positional]) -> None:
         file: HDF5 (.h5), NPZ (.npz), MAT (.mat) or CSV (.csv), in a layout of docs/your-data.md.
     """
     try:
-        measurements = read_measurements(file)
+        with working("Reading the file"):
+            measurements = read_measurements(file)
     except InputError as error:
         if not error.mended or not (lines := mending_lines(file, error.mended)):
             raise
