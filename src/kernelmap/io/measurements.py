@@ -15,10 +15,11 @@ from kernelmap.io.formats import file_format, read_entries
 from kernelmap.io.integral import integral_context
 from kernelmap.io.layouts import LAYOUTS, also, decide
 from kernelmap.io.mesh import mesh_context
+from kernelmap.io.noise import left_on
 from kernelmap.io.series import series_context
 from kernelmap.io.tokens import token_context
 
-KNOWN = {"radius", "outside", "operator", "lags", "t_f", "unknown", *LABELS}.union(
+KNOWN = {"radius", "outside", "operator", "lags", "t_f", "f_std", "u_std", "unknown", *LABELS}.union(
     *(layout.names for layout in LAYOUTS.values())
 )
 
@@ -69,6 +70,8 @@ def read_measurements(path: Path | str) -> Measurements:
     }
     if (other := also(entries, layout)) is not None:
         found["could also be"] = other
+    if context.u_errors is not None:
+        found["noise on u"] = f"smoothed; errors of ± {left_on(context.u_errors)} are left"
     if context.blocks is not None:
         found["inputs"] = f"{len(context.blocks)} that act together"
     if labels:
@@ -104,4 +107,4 @@ def _saved_context(path: Path) -> Context:
         raise InputError(f"expected one system, got a batch of shape {tuple(context.batch_shape)}; save one by one.")
     one = context[(0,) * len(context.batch_shape)].to(torch.float64)
     context = context_of(one.U, one.F, one.y, one.x, one.operator or "tokens", places=one.places, blocks=one.blocks)
-    return replace(context, unknown=one.unknown)
+    return replace(context, unknown=one.unknown, F_std=one.F_std, u_errors=one.u_errors)
