@@ -2,7 +2,7 @@
 
     python experiments/noise_on_u.py [levels | exact]
 
-`levels`: eight kernels of known law, 100 pairs with 1 % noise on f, and 0, 1 or 5 % of its size on u, read as files are.
+`levels`: eight kernels of known law, 100 pairs with 1 % noise on f, and 0, 1 or 5 % of its size on u.
 `exact`: systems of the simulated world with 100 pairs, whose inputs have no noise. Nothing was chosen on these seeds.
 """
 

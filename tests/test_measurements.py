@@ -318,11 +318,12 @@ def test_outliers_in_time_have_dates(tmp_path, kernelmap):
 
 def test_the_example_of_the_docs_runs(tmp_path):
     page = (Path(__file__).parents[1] / "docs" / "measurements.md").read_text()
-    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    run = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True)
+    examples = "".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+    run = subprocess.run([sys.executable, "-c", examples], cwd=tmp_path, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert "'offset': (" in run.stdout
     assert "{70: " in run.stdout
+    assert 0 < float(run.stdout.splitlines()[-1]) < 1
 
 
 def test_uncertain_times_widen_predictions(tmp_path):

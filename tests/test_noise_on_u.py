@@ -19,7 +19,7 @@ STEP, COUNT = 0.1, 30
 
 def u(x: np.ndarray, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    return sum(a * np.sin(k * x + c) for a, k, c in rng.uniform((0.5, 0.3, 0), (1, 3, 6), (12, 3)))
+    return np.sum([a * np.sin(k * x + c) for a, k, c in rng.uniform((0.5, 0.3, 0), (1, 3, 6), (12, 3))], axis=0)
 
 
 def line(level: float, seed: int = 0, noise: float = 0.01) -> tuple[dict, np.ndarray]:

@@ -1,9 +1,9 @@
 """Noise on samples in equal steps: its level, what it leaves of a signal, and how uncertain that is.
 
-    u = s + n ,  s ~ N(0, a C + wide²) ,  n ~ N(0, a ρ) ,  E[s | u] = C (C + ρ)⁻¹ u ,  Cov(s | u) = a (C - C (C + ρ)⁻¹ C)
+    u = s + n ,  s ~ N(0, a C) ,  n ~ N(0, a ρ) :    E[s | u] = C (C + ρ)⁻¹ u ,  Cov(s | u) = a (C - C (C + ρ)⁻¹ C)
 
-C is a Matérn or squared-exponential covariance, plus a wide constant; its length, ρ and a are the likeliest. What is left
-of the noise, s - E[s | u], goes with none of the values E[s | u]: in a regression on these it is an error of f alone.
+C is a Matérn or squared-exponential covariance, plus a wide constant; its length, ρ and a are the likeliest. What is
+left of the noise, s - E[s | u], goes with none of the values E[s | u]: in a regression on these it is an error of f.
 """
 
 import math

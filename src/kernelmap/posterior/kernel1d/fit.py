@@ -98,7 +98,7 @@ class Fit:
     nuisance: what f has besides the kernel's response.
     correlation: of the errors in time, where it was looked for.
     T: the whitening of the pairs, where they had one.
-    white: part of the errors' variance that every measurement has for itself.
+    nugget: part of the errors' variance that every measurement has for itself.
     through_kernel: part that comes from noise on u, where that is known of.
     residuals: of the pairs from what the others say, in standard deviations, where outliers were looked for.
     """
@@ -110,7 +110,7 @@ class Fit:
     nuisance: Nuisance | None = None
     correlation: Correlation | None = None
     T: Float[Tensor, "n d"] | None = None
-    white: float = 1.0
+    nugget: float = 1.0
     through_kernel: float | None = None
     residuals: Float[Tensor, " d"] | None = None
 

@@ -136,7 +136,7 @@ def fit_measured(
         nuisance=nuisance,
         correlation=correlation if pairs.times else None,
         T=whitening.T,
-        white=(1 - pairs.share) * correlation.nugget,
+        nugget=(1 - pairs.share) * correlation.nugget,
         through_kernel=None if pairs.through_kernel is None else pairs.share,
     )
 
@@ -158,10 +158,7 @@ class Measured(NamedTuple):
 
     def covariance(self, correlation: Correlation) -> Float[Tensor, "d d"]:
         """C, of errors whose scale is κ."""
-        if self.times is None:
-            C = (1 / self.precision).diag()
-        else:
-            C = correlation.matrix(self.times, self.precision)
+        C = (1 / self.precision).diag() if self.times is None else correlation.matrix(self.times, self.precision)
         return C if self.through_kernel is None else (1 - self.share) * C + self.share * self.through_kernel
 
     def whitening(self, correlation: Correlation) -> Whitening:

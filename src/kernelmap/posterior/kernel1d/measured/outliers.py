@@ -88,7 +88,7 @@ def residuals(
         _, variances = cell.given.moments(T.mT @ (T @ A))
         seen, v = T.mT @ (T @ f - means[best]), variances[best]
     left = torch.maximum(kappa * inverse - v, LEAVES_LITTLE * kappa * inverse)
-    own = kappa * nugget * found.white * (1 / precision - 1 / good)
+    own = kappa * nugget * found.nugget * (1 / precision - 1 / good)
     variance = (kappa**2 / left - own).clamp(min=LEAVES_LITTLE * kappa)
     single = Pairs(U, f, torch.ones_like(f), found.y, found.units.u)
     quadrature = QUADRATURE * single.quadrature_variance(found.mixture) + (LEAST_ERROR * size(f - f.median())) ** 2
