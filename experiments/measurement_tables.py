@@ -13,7 +13,7 @@ def noise_on_u() -> str:
     """Errors relative to those with exact u; what was not covered or named."""
     found, exact = part("noise-on-u", "levels"), part("noise-on-u", "exact")
     rows = []
-    for level in ("1%", "5%"):
+    for level in ("1%", "5%") if found else ():
         for how in ("ignored", "given", "estimated"):
             systems = [(s[f"{level} {how}"], s["exact"]) for s in found.values()]
             ratios = [own["error"] / clean["error"] for own, clean in systems]

@@ -159,9 +159,9 @@ def _inputs_together(context: Context) -> Diagnostic | None:
 
 def _noise_on_inputs(context: Context, posterior: KernelPosterior, check: Check | None) -> Diagnostic | None:
     """Noise that nobody named, and noise that was named and is most of f's errors."""
-    if (share := posterior.through_kernel) is not None and share >= MOSTLY:
+    if (fraction := posterior.through_kernel) is not None and fraction >= MOSTLY:
         return Diagnostic(
-            f"{share:.0%} of the variance of f's errors comes from noise on u.",
+            f"{fraction:.0%} of the variance of f's errors comes from noise on u.",
             "What smoothing leaves of it is taken as errors of f; where u has fine structure the kernel may be biased.",
             "Measure u again and average, or with smaller noise; more pairs do not help as much.",
         )

@@ -127,7 +127,7 @@ def fit_measured(
             if not size_through > 0:
                 break
             pairs = pairs._replace(through_kernel=through / size_through)
-            pairs = likeliest_share(pairs, correlation, prior, components_of(found))
+            pairs = likeliest_fraction(pairs, correlation, prior, components_of(found))
             found = search(pairs, prior, correlation)
     whitening = pairs.whitening(correlation)
     nuisance = Nuisance(names, clock, U @ whitening.G.mT, whitening.G @ f, whitening.S) if names else None
@@ -136,15 +136,15 @@ def fit_measured(
         nuisance=nuisance,
         correlation=correlation if pairs.times else None,
         T=whitening.T,
-        nugget=(1 - pairs.share) * correlation.nugget,
-        through_kernel=None if pairs.through_kernel is None else pairs.share,
+        nugget=(1 - pairs.fraction) * correlation.nugget,
+        through_kernel=None if pairs.through_kernel is None else pairs.fraction,
     )
 
 
 class Measured(NamedTuple):
     """Pairs with nuisance columns Z, the relative precision of their errors, and times where they have them.
 
-    through_kernel: covariance of the errors that noise on u makes, of variance 1 on average; share: their part.
+    through_kernel: covariance of the errors that noise on u makes, of variance 1 on average; fraction: their part.
     """
 
     U: Float[Tensor, "N d"]
@@ -154,12 +154,12 @@ class Measured(NamedTuple):
     precision: Float[Tensor, " d"]
     times: Times | None
     through_kernel: Float[Tensor, "d d"] | None = None
-    share: float = 0.0
+    fraction: float = 0.0
 
     def covariance(self, correlation: Correlation) -> Float[Tensor, "d d"]:
         """C, of errors whose scale is κ."""
         C = (1 / self.precision).diag() if self.times is None else correlation.matrix(self.times, self.precision)
-        return C if self.through_kernel is None else (1 - self.share) * C + self.share * self.through_kernel
+        return C if self.through_kernel is None else (1 - self.fraction) * C + self.fraction * self.through_kernel
 
     def whitening(self, correlation: Correlation) -> Whitening:
         return Whitening.of(self.covariance(correlation), self.Z)
@@ -207,9 +207,9 @@ def likeliest_correlation(pairs: Measured, prior: Prior, features: Features) -> 
     return list(tried)[best]._replace(factor=float(weights @ variance / variance[best]))
 
 
-def likeliest_share(pairs: Measured, correlation: Correlation, prior: Prior, features: Features) -> Measured:
+def likeliest_fraction(pairs: Measured, correlation: Correlation, prior: Prior, features: Features) -> Measured:
     """The pairs with the part of the errors' variance from noise on u that has the largest evidence."""
-    tried = [pairs._replace(share=share) for share in noisy_inputs.SHARES]
+    tried = [pairs._replace(fraction=fraction) for fraction in noisy_inputs.FRACTIONS]
     return max(tried, key=lambda own: beside(own, correlation, prior, features)[0])
 
 

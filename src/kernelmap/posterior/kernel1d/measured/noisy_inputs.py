@@ -17,7 +17,7 @@ from kernelmap.core.grids import Grid
 from kernelmap.core.places import Places
 from kernelmap.operators import OPERATORS
 
-SHARES = (0.0, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999)
+FRACTIONS = (0.0, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999)
 """Parts of the errors' variance that come from noise on u, tried by evidence."""
 
 ROUNDS = 2
