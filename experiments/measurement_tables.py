@@ -11,7 +11,8 @@ def measurements() -> str:
 
 def noise_on_u() -> str:
     """Errors relative to those with exact u; what was not covered or named."""
-    found, exact = part("noise-on-u", "levels"), part("noise-on-u", "exact")
+    found = part("noise-on-u", "levels-1") | part("noise-on-u", "levels-2")
+    exact = part("noise-on-u", "exact")
     rows = []
     for level in ("1%", "5%") if found else ():
         for how in ("ignored", "given", "estimated"):
