@@ -214,7 +214,7 @@ def likeliest_fraction(pairs: Measured, correlation: Correlation, prior: Prior, 
 
 
 def beside(pairs: Measured, correlation: Correlation, prior: Prior, features: Features) -> tuple[float, float]:
-    """Log evidence of the pairs and variance of their errors under these components."""
+    """Log evidence of the pairs, and variance of a new f beside the kernel's response, under these components."""
     prior = prior._replace(log_odds=prior.log_odds.new_zeros(1))
     whitening = pairs.whitening(correlation)
     whitened, units = prepared(pairs.U, pairs.f, pairs.y, whitening)
@@ -223,4 +223,5 @@ def beside(pairs: Measured, correlation: Correlation, prior: Prior, features: Fe
     chosen, errors = range(len(scaled.components)), [white_noise(whitened.repeats, prior.noise)]
     mixture = weigh(scaled, responses, whitened.f, chosen, errors, prior, prior.pilot_noise)
     log_evidence = whitening.log_evidence(mixture.log_evidence, units.f, size(pairs.f - pairs.f.mean()))
-    return log_evidence, float(mixture.weights @ mixture.white_variance()) * units.f**2
+    level = float(((pairs.Z @ whitening.S) * pairs.Z).sum(dim=1).mean())
+    return log_evidence, (1 + level) * float(mixture.weights @ mixture.white_variance()) * units.f**2
