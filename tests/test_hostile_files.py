@@ -1,7 +1,5 @@
 """Files made to mislead: links to other files, bombs, values that overflow, sizes that cannot be."""
 
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -17,8 +15,9 @@ from kernelmap.core.files.limits import VARIABLE, parse_gigabytes
 from kernelmap.core.systems import SystemSet
 from kernelmap.discovery import discover
 from kernelmap.io import load_model, read_measurements
-from mutants_of_measurements import MEASUREMENTS, mesh
+from mutants_of_measurements import MEASUREMENTS, mesh, series
 from mutants_of_models import two_systems
+from processes import python
 
 BOMB = (20_000, 20_000)
 BLOCK = 300
@@ -34,8 +33,7 @@ def peak(path: Path) -> int:
         "try: read_measurements(sys.argv[1])\nexcept InputError as error: print(error, file=sys.stderr)\n"
         "print(int(1000 * (peak_memory_gb() - before)))"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
-    return int(done.stdout)
+    return int(python("-c", code, path).stdout)
 
 
 class TestHDF5OfOtherFiles:
@@ -139,7 +137,7 @@ class TestBombs:
             "before = peak_memory_gb()\nfile_sha256(sys.argv[1])\n"
             "assert peak_memory_gb() - before < 0.05"
         )
-        subprocess.run([sys.executable, "-c", code, str(tmp_path / "large")], check=True)
+        assert python("-c", code, tmp_path / "large").returncode == 0
 
 
 @pytest.mark.parametrize("scale", [1e200, 1e-200, 1e155])
@@ -154,6 +152,13 @@ def test_values_whose_squares_overflow_are_refused(tmp_path, name, scale):
     odd = Context(**{"U": good.U, "F": good.F, "y": good.y, "x": good.x} | {letter: getattr(good, letter) * scale})
     with pytest.raises(InputError, match="another unit"):
         discover(load_model("radial")[0], odd)
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-300])
+def test_lengths_whose_squares_overflow_are_refused(tmp_path, scale):
+    np.savez(tmp_path / "mine.npz", **series() | {"t": scale * np.arange(90), "radius": 15 * scale})
+    with pytest.raises(InputError, match=r"points of y.*another unit"):
+        read_measurements(tmp_path / "mine.npz")
 
 
 def read_measurements_of(directory: Path, entries: dict) -> Context:

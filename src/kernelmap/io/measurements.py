@@ -19,7 +19,7 @@ from kernelmap.io.noise import left_on
 from kernelmap.io.series import series_context
 from kernelmap.io.tokens import token_context
 
-KNOWN = {"radius", "outside", "operator", "lags", "t_f", "f_std", "u_std", "unknown", *LABELS}.union(
+KNOWN = {"x2", "radius", "outside", "operator", "lags", "t_f", "f_std", "u_std", "unknown", *LABELS}.union(
     *(layout.names for layout in LAYOUTS.values())
 )
 
