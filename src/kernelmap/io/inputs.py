@@ -21,9 +21,9 @@ from kernelmap.io.integral import input_grid, input_rows
 from kernelmap.io.layouts import decide
 from kernelmap.io.measurements import KNOWN
 from kernelmap.io.mesh import functions_on, mesh_step
-from kernelmap.io.noise import without_noise
 from kernelmap.io.placed import Inputs
 from kernelmap.io.series import series_inputs
+from kernelmap.io.series.noise import without_noise
 from kernelmap.io.series.times import days
 from kernelmap.io.tokens import token_inputs
 from kernelmap.operators import Convolution, Operator, Radial

@@ -17,8 +17,8 @@ from kernelmap.io.formats import file_format, read_entries
 from kernelmap.io.integral import integral_context
 from kernelmap.io.layouts import LAYOUTS, also, decide
 from kernelmap.io.mesh import mesh_context
-from kernelmap.io.noise import left_on
 from kernelmap.io.series import series_context
+from kernelmap.io.series.noise import left_on
 from kernelmap.io.tokens import token_context
 
 KNOWN = {"x2", "radius", "outside", "operator", "lags", "t_f", "f_std", "u_std", "unknown", *LABELS}.union(

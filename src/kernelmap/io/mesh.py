@@ -18,7 +18,7 @@ from kernelmap.io.entries import (
     vanishes_outside,
     vector,
 )
-from kernelmap.io.noise import errors_of, without_noise
+from kernelmap.io.series.noise import errors_of, without_noise
 from kernelmap.operators import Radial
 
 UNKNOWN_RADIUS = 1 / 3

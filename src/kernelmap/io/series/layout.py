@@ -7,7 +7,7 @@ from kernelmap.core import grids
 from kernelmap.core.context import Context
 from kernelmap.core.errors import InputError
 from kernelmap.io.entries import Entries, context_of, listed, numbers, radius_steps, require_token_memory
-from kernelmap.io.noise import errors_of
+from kernelmap.io.series.noise import errors_of
 from kernelmap.io.series.record import Positions, Record, read_positions, read_record, without_noise_on
 from kernelmap.operators import Convolution
 

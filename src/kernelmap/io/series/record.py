@@ -8,7 +8,7 @@ from torch import Tensor
 
 from kernelmap.core.errors import InputError
 from kernelmap.io.entries import Entries, numbers, require_finite, vanishes_outside, word
-from kernelmap.io.noise import without_noise
+from kernelmap.io.series.noise import without_noise
 from kernelmap.io.series.times import Times, common_step, read_times
 from kernelmap.operators import LAGS, Convolution, Lags
 
