@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from kernelmap.io.series import series_context
-from kernelmap.operators import OPERATORS, Convolution, Interaction, Lags, Radial
+from kernelmap.operators import OPERATORS, Convolution, Lags, Radial
 
 TAU = 0.7
 
@@ -92,7 +92,7 @@ def test_an_operator_knows_its_grid_and_its_places(lags):
     assert tokens.shape == (2, operator.grid.size)
     assert operator.places(np.array([3.5]), np.array([0]), several=False).name(0) == "t = 3.5"
     assert operator.places(np.array([3.5]), np.array([1]), several=True).name(0) == "run = 1, t = 3.5"
-    assert {"radial": Radial, "convolution": Convolution, "interaction": Interaction} == OPERATORS
+    assert {"radial": Radial, "convolution": Convolution} == OPERATORS
 
 
 def test_dates_are_days():

@@ -22,6 +22,7 @@ from kernelmap.io.entries import (
     sorted_by,
 )
 from kernelmap.io.placed import Inputs
+from kernelmap.io.series.noise import errors_of
 from kernelmap.io.series.times import Times, read_times
 from kernelmap.operators import Interaction
 
@@ -73,7 +74,9 @@ def interaction_context(entries: Entries) -> tuple[Context, str]:
     )
     require_pairs(int(informative.sum()), dropped)
     f = torch.from_numpy(v[measured])[informative]
-    return operator.context(tokens[informative], f, places.select(informative)), dropped
+    F_std = errors_of(entries, v.shape, measured)
+    F_std = None if F_std is None else F_std[0, informative]
+    return operator.context(tokens[informative], f, places.select(informative), F_std), dropped
 
 
 def interaction_inputs(entries: Entries, kernel: Kernel) -> Inputs:

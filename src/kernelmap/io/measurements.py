@@ -19,9 +19,10 @@ from kernelmap.io.interaction import interaction_context
 from kernelmap.io.layouts import LAYOUTS, MESHES, also, decide
 from kernelmap.io.mesh import mesh_context
 from kernelmap.io.series import series_context
+from kernelmap.io.series.noise import left_on
 from kernelmap.io.tokens import token_context
 
-KNOWN = {"radius", "outside", "operator", "lags", "t", "t_f", "unknown", "velocities", *LABELS}.union(
+KNOWN = {"radius", "outside", "operator", "lags", "t", "t_f", "f_std", "u_std", "unknown", "velocities", *LABELS}.union(
     *(layout.names for layout in LAYOUTS.values())
 )
 
@@ -83,6 +84,8 @@ def read_measurements(path: Path | str, given: Mapping[str, Any] | None = None) 
     others = {} if layout == "context" else also(entries, layout)
     if others:
         found["could also be"] = "; ".join(f"{meaning}: operator = {name!r}" for name, meaning in others.items())
+    if context.u_errors is not None:
+        found["noise on u"] = f"smoothed; errors of ± {left_on(context.u_errors)} are left"
     if context.blocks is not None:
         found["inputs"] = f"{len(context.blocks)} that act together"
     if labels:
@@ -135,4 +138,4 @@ def _saved_context(path: Path) -> Context:
         raise InputError(f"expected one system, got a batch of shape {tuple(context.batch_shape)}; save one by one.")
     one = context[(0,) * len(context.batch_shape)].to(torch.float64)
     context = context_of(one.U, one.F, one.y, one.x, one.operator or "tokens", places=one.places, blocks=one.blocks)
-    return replace(context, unknown=one.unknown)
+    return replace(context, unknown=one.unknown, F_std=one.F_std, u_errors=one.u_errors)

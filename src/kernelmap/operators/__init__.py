@@ -6,8 +6,8 @@ from kernelmap.operators.interaction import Interaction
 from kernelmap.operators.radial import Radial, radial_tokens
 from kernelmap.operators.sampled import SampledOperator
 
-OPERATORS: dict[str, type[Operator]] = {kind.name: kind for kind in (Radial, Convolution, Interaction)}
-"""By name; contexts of other layouts have tokens without an operator of ours."""
+OPERATORS: dict[str, type[SampledOperator]] = {kind.name: kind for kind in (Radial, Convolution)}
+"""Those on samples along a line, by what contexts call them."""
 
 __all__ = [
     "LAGS",

@@ -40,7 +40,20 @@ class Operator(ABC):
     def grid(self) -> Grid:
         """The points y_k of the kernel with their quadrature weights."""
 
-    def context(self, tokens: Float[Tensor, "d N"], f: Float[Tensor, " d"], places: Places | None = None) -> Context:
+    @property
+    def kind(self) -> str:
+        """What contexts call it."""
+        return self.name
+
+    def context(
+        self,
+        tokens: Float[Tensor, "d N"],
+        f: Float[Tensor, " d"],
+        places: Places | None = None,
+        f_std: Float[Tensor, " d"] | None = None,
+        u_errors: Float[Tensor, "1 L"] | None = None,
+    ) -> Context:
         """The pairs of these tokens and responses, as every map takes them."""
+        F_std = None if f_std is None else f_std[None]
         U = tokens.T.contiguous()
-        return Context(U, f[None], self.grid, grids.point(), places=places, operator=self.name)
+        return Context(U, f[None], self.grid, grids.point(), places, F_std, operator=self.kind, u_errors=u_errors)

@@ -34,6 +34,10 @@ class Radial(SampledOperator):
     repeated: ClassVar[str] = "input"
 
     @property
+    def kind(self) -> str:
+        return self.name if self.dim == 1 else f"{self.name} in {self.dim} dimensions"
+
+    @property
     def grid(self) -> Grid:
         return grids.radii(self.step, self.count)
 

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from kernelmap.core.grids import Grid
 from kernelmap.core.places import Places
 from kernelmap.operators.base import Operator
 
@@ -37,6 +38,12 @@ class SampledOperator(Operator):
     @abstractmethod
     def tokens(self, windows: Float[Tensor, "n L"]) -> Float[Tensor, "n N"]:
         """Of windows of u that reach so far before and after a place, last axis fastest."""
+
+    @classmethod
+    def on(cls, y: Grid) -> "SampledOperator":
+        """The operator that has this grid."""
+        last, step = float(y.points[-1, 0]), float(y.points[1, 0] - y.points[0, 0])
+        return cls(step, round(last / step))
 
     @property
     def wraps(self) -> bool:

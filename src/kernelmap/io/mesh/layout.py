@@ -19,6 +19,7 @@ from kernelmap.io.entries import (
 )
 from kernelmap.io.mesh.mesh import Mesh, functions_on, read_mesh
 from kernelmap.io.placed import Inputs
+from kernelmap.io.series.noise import errors_of, without_noise
 
 UNKNOWN_RADIUS = 1 / 3
 """Of the mesh's shortest side, taken where no radius is given: the kernel may end anywhere before."""
@@ -35,6 +36,13 @@ def mesh_context(entries: Entries) -> tuple[Context, str]:
     require_finite("u", u)
     if np.isinf(f).any():
         raise InputError(f"f holds {np.isinf(f).sum()} infinite value(s); write NaN where it was not measured.")
+    if len(mesh.axes) == 1:
+        smooth, u_errors = without_noise(entries, u[None])
+        u = smooth[0]
+    elif "u_std" in entries:
+        raise InputError("noise on u is known of along a line only; leave u_std out, and smooth u beforehand.")
+    else:
+        u_errors = None
     operator = mesh.operator(_count_radii(entries, mesh))
     measured, reached = ~np.isnan(f), (mesh.outside == "zero") | operator.reached(*mesh.shape)
     rows, points = _used(measured & reached, f)
@@ -57,7 +65,9 @@ def mesh_context(entries: Entries) -> tuple[Context, str]:
     require_pairs(int(informative.sum()), dropped)
     places = operator.places(mesh.at(points), rows, len(u) > 1).select(informative)
     F = torch.from_numpy(f[measured & reached])[informative]
-    return operator.context(tokens[informative], F, places), dropped
+    F_std = errors_of(entries, f.shape, measured & reached)
+    F_std = None if F_std is None else F_std[0, informative]
+    return operator.context(tokens[informative], F, places, F_std, u_errors), dropped
 
 
 def mesh_inputs(entries: Entries, kernel: Kernel) -> Inputs:
@@ -72,6 +82,8 @@ def mesh_inputs(entries: Entries, kernel: Kernel) -> Inputs:
         )
     u, operator = functions_on(entries, "u", mesh), mesh.operator(y.size)
     require_finite("u", u)
+    if len(mesh.axes) == 1:
+        u = without_noise(entries, u[None])[0][0]
     reached = np.broadcast_to((mesh.outside == "zero") | operator.reached(*mesh.shape), u.shape)
     if not reached.any():
         raise InputError(
