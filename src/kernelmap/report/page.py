@@ -108,6 +108,8 @@ def _besides(discovery: Discovery) -> list[tuple[str, str]]:
     """What f has besides the kernel's response, its outliers, and how long its errors go on."""
     estimate = discovery.posterior
     rows = [(f"{name.capitalize()} of f", f"{v:.4g} ± {std:.2g}") for name, (v, std) in estimate.nuisance.items()]
+    if estimate.hidden is not None and "poisson_ratio" in estimate.hidden.constants:
+        rows.append(("Poisson's ratio of the medium", f"{estimate.hidden.constants['poisson_ratio']:.3f}"))
     if estimate.outliers:
         named = [f"{discovery.context.name(pair)}: {size:+.0f}" for pair, size in estimate.outliers.items()]
         rows.append(("Outliers, in standard deviations", "; ".join(named)))
