@@ -39,20 +39,21 @@ def main(count: int, out: Path) -> None:
             if what not in CODES.values():
                 failures.append({"kind": name, "seed": seed, "what": what})
         measured = {"longest_seconds": round(longest, 2), "peak_megabytes": round(peak / 1024)}
-        results[name] = dict(found) | measured | {"seconds": round(time.perf_counter() - start)}
+        seconds = {"seconds": round(time.perf_counter() - start), "commit": provenance()["commit"]}
+        results[name] = dict(found) | measured | seconds
         print(name, results[name], flush=True)
-        save(results, failures, each, {"command": f"python tools/fuzz.py {count} {out}"}, out)
+        save(results, failures, {"command": f"python tools/fuzz.py {count} {out}"}, out)
 
 
-def save(results: dict[str, Any], failures: list[Any], each: int, command: dict[str, str], out: Path) -> None:
+def save(results: dict[str, Any], failures: list[Any], command: dict[str, str], out: Path) -> None:
     kinds = results.values()
     total = {
-        "mutants": each * len(results),
+        "mutants": sum(kind.get(end, 0) for kind in kinds for end in CODES.values()) + len(failures),
         "failures": failures,
         "longest_seconds": max(kind["longest_seconds"] for kind in kinds),
         "peak_megabytes": max(kind["peak_megabytes"] for kind in kinds),
         "seconds": sum(kind["seconds"] for kind in kinds),
-        "seeds": f"0 to {each - 1} of every kind",
+        "seeds": "of every kind, from 0 on",
     }
     write_json(out, total | {"kinds": results} | provenance() | command)
 

@@ -37,9 +37,14 @@ LOCAL = 0.05
 def plot(discovery: Discovery, path: Path | str, truth: Tensor | None = None) -> None:
     """The kernel with its band, as PNG, SVG or PDF."""
     path = Path(path)
+    check_picture(path)
+    save_figure(kernel_figure(discovery, truth), path)
+
+
+def check_picture(path: Path) -> None:
+    """Whether a picture can be drawn to a file of this name."""
     if path.suffix not in (".png", ".svg", ".pdf"):
         raise InputError(f"cannot draw {path.name}: its name must end in .png, .svg or .pdf.")
-    save_figure(kernel_figure(discovery, truth), path)
 
 
 def kernel_figure(discovery: Discovery, truth: Tensor | None = None) -> Any:
