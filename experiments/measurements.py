@@ -178,8 +178,8 @@ def responses() -> dict:
     return results
 
 
-def groundwater() -> dict:
-    """Every tenth head of the first half, rain and evaporation; the second half predicted, by the commands alone."""
+def heads() -> tuple[dict, np.ndarray, np.ndarray, int]:
+    """Rain and evaporation of every day, heads (NaN where there is none), where these are known, and half of them."""
     folder = Path(os.environ["KERNELMAP_GROUNDWATER"])
     head, rain, evaporation = (column(folder / f"{name}.csv") for name in ("obs", "rain", "evap"))
     t = np.arange(max(min(rain), min(evaporation)), min(max(rain), max(evaporation)) + 1)
@@ -187,12 +187,16 @@ def groundwater() -> dict:
     u = np.array([[values.get(day, 0.0) for day in t.tolist()] for values in (rain, evaporation)])
     f = np.array([head.get(day, np.nan) for day in t.tolist()])
     known = np.flatnonzero(~np.isnan(f))
-    half = len(known) // 2
+    return {"operator": "convolution", "t": t.astype("datetime64[D]"), "u": u}, f, known, len(known) // 2
+
+
+def groundwater() -> dict:
+    """Every tenth head of the first half, rain and evaporation; the second half predicted, by the commands alone."""
+    series, f, known, half = heads()
     measured = np.full(len(f), np.nan)
     measured[known[:half:10]] = f[known[:half:10]]
     with tempfile.TemporaryDirectory() as directory:
         out = Path(directory)
-        series = {"operator": "convolution", "t": t.astype("datetime64[D]"), "u": u}
         np.savez(out / "head.npz", **series, f=measured, radius=365.0)
         start = time.perf_counter()
         assert run(["discover", str(out / "head.npz"), "--out", str(out / "found")]) == 0
