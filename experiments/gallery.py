@@ -32,7 +32,8 @@ PAGES = ROOT / "docs" / "gallery"
 
 def groundwater() -> dict:
     """Every tenth head of the first half, and the second predicted; as `measurements.py groundwater`, with a figure."""
-    series, f, known, half = heads()
+    t, u, f, known = heads(Path(os.environ["KERNELMAP_GROUNDWATER"]))
+    series, half = {"operator": "convolution", "t": t, "u": u}, len(known) // 2
     used, later = known[:half:10], known[half:]
     context, predicted = (series_context(_at(series, f, which))[0] for which in (used, later))
     model = load_model("kernel1d")[0]
@@ -40,7 +41,7 @@ def groundwater() -> dict:
     posterior = model.posterior(context)
     mean, std = (values[0].numpy() for values in posterior.predict_at(predicted.U, predicted.places))
     lag, rows = context.y.points[:, 0].numpy(), posterior.mean[0].reshape(2, -1).numpy()
-    _draw_heads(series["t"], f, used, later, mean, std)
+    _draw_heads(t, f, used, later, mean, std)
     own = predicted.F[0].numpy()
     return {
         "pairs": context.d,
@@ -75,11 +76,11 @@ def pastas() -> dict:
     import pandas  # pyright: ignore[reportMissingImports]
     import pastas as ps  # pyright: ignore[reportMissingImports]
 
-    series, f, known, half = heads()
-    days = pandas.DatetimeIndex(series["t"].astype("datetime64[ns]"))
-    first, later = known[:half], known[half:]
+    t, u, f, known = heads(Path(os.environ["KERNELMAP_GROUNDWATER"]))
+    days = pandas.DatetimeIndex(t.astype("datetime64[ns]"))
+    first, later = np.split(known, [len(known) // 2])
     model = ps.Model(pandas.Series(f[first], days[first]))
-    rain, evaporation = (pandas.Series(values, days) for values in series["u"])
+    rain, evaporation = (pandas.Series(values, days) for values in u)
     ps.RechargeModel(model, rain, evaporation, rfunc=ps.Gamma(), recharge=ps.rch.Linear())
     ps.ArNoiseModel(model)
     model.solve(report=False)
