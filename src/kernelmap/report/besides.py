@@ -1,4 +1,4 @@
-"""What is found besides the kernel: offsets of f, outliers, what errors are like, Poisson's ratio; as rows of tables."""
+"""What is found besides the kernel: offsets of f, outliers, what errors are like, Poisson's ratio; as rows."""
 
 from kernelmap.discovery import Discovery
 from kernelmap.report.drawing import unit
