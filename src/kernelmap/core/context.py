@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +186,7 @@ def check_magnitude(context: Context) -> None:
     """Refuse values whose squares double precision cannot hold."""
     least, most = MAGNITUDES
     for name, values in (("u", context.U), ("f", context.F)):
-        largest = float(values.abs().max())
+        largest = float(torch.linalg.vector_norm(values, inf))
         if largest > most or 0 < largest < least:
             raise InputError(
                 f"the largest value of {name} is {largest:.3g}; it must lie between {least:g} and {most:g}. Give "
