@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from runpy import run_module
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
@@ -76,6 +77,4 @@ def _run(words: list[str], place: str, environment: dict[str, str], files: tuple
         sys.path.insert(0, place)
         exec(what, {"__name__": "__main__"})
     else:
-        from kernelmap.cli.main import main
-
-        main()
+        run_module(what, run_name="__main__", alter_sys=True)

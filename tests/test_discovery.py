@@ -1,6 +1,7 @@
 """`discover`, from Python and from the command line, on files a user would write."""
 
 import json
+from dataclasses import replace
 
 import h5py
 import numpy as np
@@ -8,12 +9,15 @@ import pytest
 import torch
 from scipy.io import savemat
 
+from kernel1d_systems import model as kernel1d
+from kernel1d_systems import waves
 from kernelmap.core.context import Context
 from kernelmap.core.errors import InputError
 from kernelmap.core.grids import Grid
 from kernelmap.core.kernel import Kernel
 from kernelmap.core.metrics import coverage, exploration_measure, kernel_error, relative_difference
 from kernelmap.core.systems import strided_draws
+from kernelmap.discovery.check import check_heldout
 from kernelmap.discovery.discover import discover
 from kernelmap.io.measurements import read_measurements
 from kernelmap.io.models import load_model
@@ -48,6 +52,20 @@ def test_the_kernel_is_right_and_the_band_covers_it(model, system, noise):
     assert abs(found.noise - noise) < 0.03
     assert found.check is not None
     assert found.check.error < 2 * noise + 0.1
+
+
+def test_the_check_does_not_see_the_pairs_it_keeps_back():
+    """Their responses may be any: what is predicted of them stays the same."""
+    context, _ = waves(60, noise=0.05)
+    before = check_heldout(kernel1d(), context)
+    assert before is not None
+    kept = (context.U[:, :, None] == before.heldout.U[:, None]).all(dim=0).any(dim=1)
+    after = check_heldout(kernel1d(), replace(context, F=torch.where(kept, 3 - 2 * context.F, context.F)))
+    assert after is not None
+    assert int(kept.sum()) == before.heldout.d == 12
+    assert torch.equal(after.heldout.F, 3 - 2 * before.heldout.F)
+    assert torch.equal(after.mean, before.mean)
+    assert torch.equal(after.std, before.std)
 
 
 def test_predictions_of_new_inputs(model):

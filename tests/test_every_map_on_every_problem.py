@@ -12,6 +12,7 @@ from kernelmap.core.errors import InputError
 from kernelmap.io import load_model
 from kernelmap.maps import MAPS
 from kernelmap.problems import PROBLEMS, Problem
+from kernelmap.problems.darcy import data as flow
 from kernelmap.problems.mechanics import Plan, bitmaps, generate
 from kernelmap.training import Recipe, train
 
@@ -38,9 +39,12 @@ D = 8
 
 
 @pytest.fixture(scope="module", autouse=True)
-def own_cache(tmp_path_factory):
+def few_systems(tmp_path_factory):
+    """Of Darcy flow, in a cache of their own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KERNELMAP_CACHE", str(tmp_path_factory.mktemp("cache")))
+        for name, few in {"TRAINING": 12, "TEST": 2, "PAIRS": 3 * D}.items():
+            patch.setattr(flow, name, few)
         yield
 
 

@@ -1,6 +1,7 @@
 """K(x, y) without training: the algebra against dense Gaussians, Green's functions, responses that are not linear."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,8 +20,10 @@ from kernelmap.io import load_model
 from kernelmap.posterior import GenericIntegralMap, GenericIntegralOptions, GenericIntegralPosterior
 from kernelmap.posterior.integral.generic import map as generic
 from kernelmap.posterior.integral.generic.bands import Bands
+from kernelmap.posterior.integral.generic.component import Component
 from kernelmap.posterior.integral.generic.evidence import log_evidence
 from kernelmap.posterior.integral.generic.matern import Matern
+from kernelmap.posterior.integral.generic.mixture import Weighted
 from kernelmap.posterior.integral.generic.pairs import Hypothesis, Pairs
 
 
@@ -122,6 +125,22 @@ def test_mean_and_band_are_those_of_the_dense_gaussian(monkeypatch, d, component
     h, std = posterior.homogeneous
     torch.testing.assert_close(h[:, 0], dense.h, rtol=1e-7, atol=1e-9)
     torch.testing.assert_close(std[:, 0], dense.h_std, rtol=1e-7, atol=1e-9)
+
+
+def test_a_mixture_has_the_moments_of_its_parts_together():
+    """E = Σ w_c E_c and Var = Σ w_c [ Var_c + (E_c - E)² ], where a band has two components."""
+    mixture = find(small(8)[0], smoothness=(1,), lengths=1).mixtures[0]
+    others = tuple(part for part in mixture.weighted if part.band > 0)
+    two = [
+        Weighted(0, 0.3, Hypothesis(Matern(0, 0.5), 0.0), 4.0),
+        Weighted(0, 0.7, Hypothesis(Matern(2, 0.2), 0.0), 0.1),
+    ]
+    alone = [replace(mixture, weighted=(part._replace(weight=1.0), *others)) for part in two]
+    means, variances = zip(*(each.moments(Component.kernel) for each in alone), strict=True)
+    mean, variance = replace(mixture, weighted=(*two, *others)).moments(Component.kernel)
+    torch.testing.assert_close(mean, 0.3 * means[0] + 0.7 * means[1])
+    spread = [of + (each - mean).square() for of, each in zip(variances, means, strict=True)]
+    torch.testing.assert_close(variance, 0.3 * spread[0] + 0.7 * spread[1])
 
 
 def test_predictions_are_those_of_the_kernels_drawn(monkeypatch):

@@ -1,7 +1,5 @@
 """Files made to mislead: links to other files, bombs, values that overflow, sizes that cannot be."""
 
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from kernelmap.discovery import discover
 from kernelmap.io import load_model, read_measurements
 from mutants_of_measurements import MEASUREMENTS, mesh
 from mutants_of_models import two_systems
+from processes import python
 
 BOMB = (20_000, 20_000)
 BLOCK = 300
@@ -34,8 +33,7 @@ def peak(path: Path) -> int:
         "try: read_measurements(sys.argv[1])\nexcept InputError as error: print(error, file=sys.stderr)\n"
         "print(int(1000 * (peak_memory_gb() - before)))"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
-    return int(done.stdout)
+    return int(python("-c", code, path).stdout)
 
 
 class TestHDF5OfOtherFiles:
@@ -139,7 +137,7 @@ class TestBombs:
             "before = peak_memory_gb()\nfile_sha256(sys.argv[1])\n"
             "assert peak_memory_gb() - before < 0.05"
         )
-        subprocess.run([sys.executable, "-c", code, str(tmp_path / "large")], check=True)
+        assert python("-c", code, tmp_path / "large").returncode == 0
 
 
 @pytest.mark.parametrize("scale", [1e200, 1e-200, 1e155])

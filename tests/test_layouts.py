@@ -68,7 +68,7 @@ BAD = {
     "a number for operator": (MESH | {"operator": 3}, "operator must be the text"),
     "an operator without its entries": (
         MESH | {"operator": "fields"},
-        r"one layout \(fields: x1, x2, u, f\), got f",
+        r"one layout \(fields: x1, u, f\), got f",
     ),
     "an interaction": ({"positions": X, "f": ROWS}, "positions marks an interaction, which this version"),
     "columns for u": (INTEGRAL | {"u": ROWS.T}, r"u must have shape \(P, 61\).*got \(61, 8\).*rows are pairs here"),

@@ -1,7 +1,5 @@
 """Many systems and large meshes: batches are worked on in parts, and what nobody asks for is not built."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +14,7 @@ from kernelmap.io import load_model
 from kernelmap.problems.darcy import darcy
 from kernelmap.problems.darcy.fields import microstructures, sources
 from kernelmap.problems.darcy.scheme import pressures
+from processes import python
 
 
 def flows(count: int, n: int = 7) -> Context:
@@ -45,20 +44,18 @@ def test_kernels_of_a_batch_part_by_part(monkeypatch):
 
 
 def test_memory_does_not_grow_with_the_batch():
-    """Kernels of 40 and of 300 systems, beside the kernels themselves; in one go a thousand took 4 GB."""
+    """Kernels of 40 and of 150 systems, beside the kernels themselves; in one go a thousand took 4 GB."""
     code = (
         "import torch\n"
         "from kernelmap.paper.benchmarks.processes import peak_memory_gb\n"
         "from test_many_systems import flows\nfrom kernelmap.io import load_model\n"
-        "model, few, many = load_model('darcy')[0].double(), flows(40), flows(300)\n"
+        "model, few, many = load_model('darcy')[0].double(), flows(40), flows(150)\n"
         "with torch.no_grad():\n"
         "    model(few); before = peak_memory_gb(); values = model(many).values\n"
         "print(peak_memory_gb() - before - values.nbytes / 1e9)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parent
-    )
-    assert float(done.stdout) < 0.15
+    done = python("-c", code, cwd=Path(__file__).parent)
+    assert float(done.stdout) < 0.15, done.stderr
 
 
 def test_discoveries_are_found_one_by_one():
@@ -86,11 +83,10 @@ def test_memory_of_a_mesh_is_that_of_a_few_kernels(tmp_path):
     p, axis = pressures(microstructures(n, [0])[0], g), np.linspace(0, 1, n)
     np.savez(tmp_path / "flow.npz", x1=axis, x2=axis, u=g, f=p)
     code = (
-        "import atexit\n"
         "from kernelmap.paper.benchmarks.processes import peak_memory_gb\n"
         "from kernelmap.cli.main import main\n"
-        "atexit.register(lambda: print(peak_memory_gb()))\nmain()"
+        "try: main()\nfinally: print(peak_memory_gb())"
     )
     words = ["discover", str(tmp_path / "flow.npz"), "--model", "darcy", "--out", str(tmp_path / "out")]
-    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    done = python("-c", code, *words)
     assert float(done.stdout.split()[-1]) < 0.45 + 20 * 8e-9 * n**4

@@ -1,8 +1,6 @@
 """Training: repeatable, resumable to the bit, the same on two processes, and better than it started."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -120,9 +118,9 @@ def test_two_processes_give_the_curve_of_one(kernelmap, tmp_path):
     one, two = (tmp_path / name for name in ("one", "two"))
     code, _, err = kernelmap(*words.split(), "--device", "cpu", "--out", one)
     assert code == 0, err
-    machine = ["--devices", "2", "--device", "cpu", "--out", str(two)]
-    command = [sys.executable, "-m", "kernelmap.cli.main", *words.split(), *machine]
-    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    machine = ["--devices", "2", "--device", "cpu", "--out", two]
+    done = python("-m", "kernelmap.cli.main", *words.split(), *machine)
+    assert done.returncode == 0, done.stderr
     curves = [
         torch.tensor([[line["loss"], line["validation"]] for line in log(out)], dtype=torch.float64)
         for out in (one, two)

@@ -30,7 +30,10 @@ class Mutant(NamedTuple):
 
 MUTANTS = {
     "std of a stencil without its variance": Mutant(
-        "posterior/stencil/posterior.py", "return self.variance.sqrt()", "return 0 * self.variance", "test_contract.py"
+        "posterior/stencil/posterior.py",
+        "return self.variance.sqrt()",
+        "return 0 * self.variance",
+        "test_contract.py::test_samples_have_the_posterior_moments",
     ),
     "noise never found by the stencil": Mutant(
         "posterior/stencil/local.py",
@@ -40,6 +43,18 @@ MUTANTS = {
     ),
     "systematic errors of solutions left out": Mutant(
         "posterior/stencil/solution.py", "theta * (G.abs() @ v.sqrt()).square()", "0 * theta", "test_local.py"
+    ),
+    "f never averaged over cells": Mutant(
+        "posterior/stencil/averaging.py", "GAMMAS = (0.0, 1 / 12, 1 / 6)", "GAMMAS = (0.0,)", "test_stencil_meshes.py"
+    ),
+    "errors of a mesh never add up": Mutant(
+        "posterior/stencil/solution.py",
+        "return found.with_systematic_errors()",
+        "return found",
+        "test_stencil_meshes.py",
+    ),
+    "smooth media have two phases": Mutant(
+        "report/figures.py", "two = found.log_odds > 0", "two = True", "test_stencil_meshes.py"
     ),
     "the inverse never selected": Mutant(
         "posterior/stencil/map.py", "return solution if", "return self if", "test_darcy_discovery.py"
@@ -87,16 +102,22 @@ MUTANTS = {
         "core/algebra/linear_gaussian.py",
         "return self.mean + self.omega *",
         "return self.mean + 0 *",
-        "test_contract.py",
+        "test_contract.py::test_samples_have_the_posterior_moments",
     ),
     "intervals of one standard deviation": Mutant(
-        "core/posterior.py", "NormalDist().inv_cdf((1 + level) / 2)", "1.0", "test_contract.py"
+        "core/posterior.py",
+        "NormalDist().inv_cdf((1 + level) / 2)",
+        "1.0",
+        "test_contract.py::test_intervals_hold_what_they_say",
     ),
     "log_prob without its norm": Mutant(
-        "core/posterior.py", " - std.log()", "", "test_report.py test_contract.py test_names_that_stay.py"
+        "core/posterior.py", " - std.log()", "", "test_contract.py::test_log_prob_is_a_density"
     ),
     "the check sees the pairs it keeps back": Mutant(
-        "discovery/check.py", "context.select((~kept).nonzero()[:, 0])", "context", "test_discovery.py"
+        "discovery/check.py",
+        "context.select((~kept).nonzero()[:, 0])",
+        "context",
+        "test_discovery.py::test_the_check_does_not_see_the_pairs_it_keeps_back",
     ),
     "half as many pairs kept back": Mutant("discovery/check.py", "HELDOUT = 0.2", "HELDOUT = 0.1", "test_discovery.py"),
     "the order of pairs forgotten in places": Mutant(
@@ -110,6 +131,72 @@ MUTANTS = {
         "return (F != 0).any(dim=-1).reshape(-1, F.shape[-2]).any(dim=0)",
         "return (F == F)[..., 0].reshape(-1, F.shape[-2])[0]",
         "test_systems.py test_material.py",
+    ),
+    "a convolution that reads forwards": Mutant(
+        "operators/convolution.py",
+        "return windows.flip(-1)",
+        "return windows",
+        "test_convolution.py::test_step_response_of_an_exponential",
+    ),
+    "no pair is an outlier": Mutant(
+        "posterior/kernel1d/measured/outliers.py",
+        "OUTLIER = 7.0",
+        "OUTLIER = 1e9",
+        "test_outliers.py::test_outliers_are_named_and_do_not_touch_the_kernel",
+    ),
+    "errors in time never found": Mutant(
+        "posterior/kernel1d/measured/correlation.py",
+        "{WHITE_NOISE: math.log(0.5)} | dict.fromkeys(tried, math.log(0.5 / len(tried)))",
+        "{WHITE_NOISE: 0.0}",
+        "test_errors_in_time.py::test_errors_in_time_are_found_and_white_ones_are_not",
+    ),
+    "no offset of data in time": Mutant(
+        "posterior/kernel1d/measured/nuisance.py",
+        "return (OFFSET,) if in_time(context) else ()",
+        "return ()",
+        "test_measurements.py::test_an_offset_is_found_and_does_not_touch_the_kernel",
+    ),
+    "K(x, y): pairs that tell nothing": Mutant(
+        "posterior/integral/generic/component.py",
+        "(prior - cross.square() @ self._gain)",
+        "(prior - 0 * cross.square() @ self._gain)",
+        "test_generic_integral.py::test_mean_and_band_are_those_of_the_dense_gaussian",
+    ),
+    "K(x, y): a mixture as wide as its parts": Mutant(
+        "posterior/integral/generic/mixture.py",
+        "* within + between",
+        "* within",
+        "test_generic_integral.py::test_a_mixture_has_the_moments_of_its_parts_together",
+    ),
+    "K(x, y): evidence without its determinant": Mutant(
+        "posterior/integral/generic/evidence.py",
+        "(misfit + rows[:, None, None] * log_det)",
+        "misfit",
+        "test_generic_integral.py::test_evidence_is_that_of_the_dense_gaussian",
+    ),
+    "K(x, y): predictions without noise": Mutant(
+        "posterior/integral/generic/posterior.py",
+        "variance + mixture.s2",
+        "variance",
+        "test_generic_integral.py::test_predictions_are_those_of_the_kernels_drawn",
+    ),
+    "K(x, y): every response is linear": Mutant(
+        "posterior/integral/generic/nonlinearity.py",
+        "GAMMA = (0.01, 0.03, 0.1, 0.3, 1.0)",
+        "GAMMA = (0.0,)",
+        "test_generic_integral.py::test_responses_that_are_not_linear_are_named",
+    ),
+    "what was suggested counts for nothing": Mutant(
+        "discovery/suggest.py",
+        "return (1 - (noise / (variance + noise)) ** 0.5) / variance",
+        "return 0.0",
+        "test_suggest.py::test_bands_are_those_of_the_closed_form",
+    ),
+    "half an interval holds twice as much": Mutant(
+        "evaluation/calibration.py",
+        "<= level / 2",
+        "<= level",
+        "test_kernel1d_learning.py::test_calibrated_on_draws_from_its_own_prior",
     ),
 }
 

@@ -5,7 +5,7 @@ import signal
 import sys
 from importlib import import_module
 from io import TextIOWrapper
-from types import FrameType
+from types import FrameType, ModuleType
 
 COMMANDS = {
     "demo": "the main job, on shipped weights",
@@ -21,7 +21,10 @@ COMMANDS = {
     "reproduce": "the paper's tables and figures, its values beside ours",
     "import-released": "the authors' checkpoints, as models",
     "bench": "speed, as ratios in one run, and errors on systems unlike those of training",
+    "completion": "the script with which bash or zsh completes all this",
 }
+
+OF_THE_PAPER = {"reproduce", "import-released", "bench"}
 
 EXTRAS = {"mlxtend": "mechanics"}
 """Packages that are not always installed, and the extra that brings each."""
@@ -63,11 +66,17 @@ def show_help() -> None:
         "\n`kernelmap COMMAND --help` lists its options. Any command takes --max-memory GIGABYTES: how much of"
     )
     console.print("a file may be read; by default a quarter of the free memory, and at most 20 times the file's size.")
+    console.print("`kernelmap --version` prints the version.")
 
 
 def run(words: list[str]) -> int:
     """The exit code of a command."""
     name = words[0]
+    if name == "--version":
+        from importlib.metadata import version
+
+        print(f"kernelmap {version('kernelmap')}")
+        return 0
     if name not in COMMANDS:
         return fail(f"there is no command {name!r}; there are {', '.join(COMMANDS)}.")
     try:
@@ -75,7 +84,7 @@ def run(words: list[str]) -> int:
         from kernelmap.core.files.processes import end_with_named_parent
 
         end_with_named_parent()
-        command = import_module(f"kernelmap.cli.{name.replace('-', '_')}")
+        command = module_of(name)
     except ModuleNotFoundError as error:
         return missing(error)
     if _is_main_thread():
@@ -95,6 +104,11 @@ def run(words: list[str]) -> int:
         where = f"{error.filename}: " if error.filename else ""
         return fail(f"{where}{error.strerror or error}. Nothing was half written; look at the place and try again.")
     return 0
+
+
+def module_of(name: str) -> ModuleType:
+    """The module of a command."""
+    return import_module(f"kernelmap.cli.{'paper.' if name in OF_THE_PAPER else ''}{name.replace('-', '_')}")
 
 
 def missing(error: ModuleNotFoundError) -> int:

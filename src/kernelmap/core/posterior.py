@@ -83,6 +83,11 @@ class KernelEstimate(ABC):
         return None
 
     @property
+    def reactions(self) -> int:
+        """Output points that respond though u is zero there in all pairs, where the kernel is local."""
+        return 0
+
+    @property
     def hidden(self) -> HiddenField | None:
         """The field that the kernel of one system comes from, where there is one."""
         return None

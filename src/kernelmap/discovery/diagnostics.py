@@ -61,6 +61,7 @@ def diagnose(
         known = [
             _few_pairs(context.d),
             _nonlinear(posterior.log_odds_of_nonlinearity),
+            _reactions(posterior.reactions),
             _unexplained(float(posterior.relative_residual.mean())),
             _uncertain(identifiability.expected_error),
             _outliers(context, posterior.outliers) or _outlier(context, residuals),
@@ -93,6 +94,16 @@ def _nonlinear(log_odds: float | None) -> Diagnostic | None:
         "The responses are not linear in u.",
         f"Terms of second and third order in u explain them better, with log odds of {log_odds:.0f}.",
         "Do not use the kernel for prediction; measure with smaller inputs, around one state, where a law is linear.",
+    )
+
+
+def _reactions(count: int) -> Diagnostic | None:
+    if not count:
+        return None
+    return Diagnostic(
+        f"f is not zero at {count} points where u is zero in all pairs.",
+        "Such points are constrained, as on a boundary; a local kernel says little of f there, and errors are large.",
+        "Write zeros into f there, if its values at these points are not what you want to know.",
     )
 
 

@@ -21,10 +21,7 @@ from kernelmap.discovery.identifiability import Identifiability
 from kernelmap.discovery.laws import ClosedForm, closed_form
 from kernelmap.discovery.suggest import Suggestions, suggest
 from kernelmap.estimators import Estimate
-from kernelmap.io.discoveries import KIND, write_state
-
-FORMAT = 1
-"""Of the JSON and HDF5 that a discovery is written to; raised when a name in them changes its meaning."""
+from kernelmap.io.discoveries import FORMAT, KIND, write_state
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ from kernelmap.core.places import Places
 from kernelmap.core.posterior import ESTIMATES, HiddenField, KernelEstimate, Prediction, responses
 
 KIND = "discovery"
+FORMAT = 1
+"""Of the JSON and HDF5 that a discovery is written to; raised when a name in them changes its meaning."""
 NUMBERS = ("pairs", "noise", "effective_rank", "informed_directions")
 
 
@@ -116,6 +118,8 @@ def read_numbers(path: Path | str) -> tuple[dict[str, Any], dict[str, float]]:
             raise InputError(
                 f"{path} is not a discovery; give the discovery.h5 that `kernelmap discover` wrote to its directory."
             )
+        if (written := file.attrs.get("format", FORMAT)) != FORMAT:
+            raise InputError(f"{path} is of format {written}, this version reads format {FORMAT}; take a newer one.")
         numbers = {name: value.item() for name, value in file.attrs.items() if isinstance(value, np.number)}
         numbers["diagnostics"] = len(json.loads(str(file.attrs.get("diagnostics", "[]"))))
         return json.loads(str(file.attrs["about"])), numbers

@@ -1,4 +1,4 @@
-"""The layout of fields: u and f, with one or more components, on the nodes of a uniform mesh of a plane."""
+"""The layout of fields: u and f on the nodes of a uniform mesh, of a line or, with components, of a plane."""
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from kernelmap.io.entries import Entries, context_of, is_uniform, numbers, requi
 
 
 def field_context(entries: Entries) -> Context:
-    mesh, shape = plane_mesh(entries)
+    mesh, shape = field_mesh(entries)
     u, f = (fields_on(entries, name, shape) for name in ("u", "f"))
     if len(u) != len(f):
         raise InputError(f"u holds {len(u)} fields but f holds {len(f)}; every u needs its f.")
@@ -20,9 +20,9 @@ def field_context(entries: Entries) -> Context:
     return context_of(U, F, y, x, "fields")
 
 
-def plane_mesh(entries: Entries) -> tuple[Grid, tuple[int, ...]]:
-    """The nodes of x1 and x2, and how many there are of each."""
-    axes = [_axis(entries, name) for name in ("x1", "x2")]
+def field_mesh(entries: Entries) -> tuple[Grid, tuple[int, ...]]:
+    """The nodes of x1, or of x1 and x2, and how many there are of each."""
+    axes = [_axis(entries, name) for name in ("x1", "x2") if name in entries]
     return grids.mesh(*(torch.from_numpy(axis) for axis in axes)), tuple(len(axis) for axis in axes)
 
 
@@ -35,14 +35,20 @@ def _axis(entries: Entries, name: str) -> np.ndarray:
 
 
 def fields_on(entries: Entries, name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """(d, components, n1, n2)."""
-    values = numbers(entries, name)
-    if values.ndim not in (3, 4) or values.shape[-2:] != shape:
-        swapped = values.ndim in (3, 4) and values.shape[:2] == shape
-        raise InputError(
-            f"{name} must have shape (d, {shape[0]}, {shape[1]}), a field for each pair on the points of x1 and x2, or "
-            f"(d, components, {shape[0]}, {shape[1]}), got {values.shape}."
-            f"{' Its axes seem swapped: pairs go first.' if swapped else ''}"
-        )
+    """(d, components, *shape)."""
+    values, dims = numbers(entries, name), len(shape)
+    if values.ndim not in (dims + 1, 2 * dims) or values.shape[-dims:] != shape:
+        swapped = values.ndim > dims and values.shape[:dims] == shape
+        raise InputError(f"{name} must have shape {_wanted(shape)}, got {values.shape}.{SWAPPED if swapped else ''}")
     require_finite(name, values)
     return values if values.ndim == 4 else values[:, None]
+
+
+SWAPPED = " Its axes seem swapped: pairs go first."
+
+
+def _wanted(shape: tuple[int, ...]) -> str:
+    points = ", ".join(map(str, shape))
+    if len(shape) == 1:
+        return f"(d, {points}), a field for each pair on the points of x1 (fields on a plane need x2 too)"
+    return f"(d, {points}), a field for each pair on the points of x1 and x2, or (d, components, {points})"

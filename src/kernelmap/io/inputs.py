@@ -15,7 +15,7 @@ from kernelmap.core.grids import Grid
 from kernelmap.core.kernel import Kernel
 from kernelmap.core.places import Places
 from kernelmap.io.entries import Entries, numbers, require_finite, vanishes_outside, vector
-from kernelmap.io.fields import fields_on, plane_mesh
+from kernelmap.io.fields import field_mesh, fields_on
 from kernelmap.io.formats import file_format, read_entries
 from kernelmap.io.integral import input_grid, input_rows
 from kernelmap.io.layouts import decide
@@ -71,7 +71,7 @@ def read_inputs(path: Path | str, kernel: Kernel) -> Inputs:
         if layout == "convolution":
             return series_inputs(entries, kernel)
         if layout == "fields":
-            return _on_plane(entries, kernel)
+            return _fields(entries, kernel)
         if layout == "integral":
             u = input_rows(entries, input_grid(entries))
             if len(u) != 1:
@@ -108,12 +108,12 @@ def _on_mesh(entries: Entries, kernel: Kernel) -> Inputs:
     return Inputs(tokens.T.contiguous(), numbers(entries, "u").shape, np.flatnonzero(reached), of_inputs=of_inputs)
 
 
-def _on_plane(entries: Entries, kernel: Kernel) -> Inputs:
-    mesh, shape = plane_mesh(entries)
+def _fields(entries: Entries, kernel: Kernel) -> Inputs:
+    mesh, shape = field_mesh(entries)
     u = fields_on(entries, "u", shape)
     U = torch.from_numpy(u.reshape(len(u), -1).T.copy())
     components = kernel.x.components
-    plain = components == 1 and numbers(entries, "u").ndim == 3
+    plain = components == 1 and numbers(entries, "u").ndim == 1 + len(shape)
     lead = (len(u),) if plain else (len(u), components)
     return _placed(U, mesh.with_components(u.shape[1]), kernel, (*lead, *shape))
 

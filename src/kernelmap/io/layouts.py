@@ -20,7 +20,7 @@ class Layout:
 LAYOUTS = {
     "mesh": Layout(("x", "u", "f"), (), "f(x) = ∫ K(r) [u(x+r) + u(x-r) - 2u(x)] dr, u and f on the mesh x"),
     "convolution": Layout(("t", "u", "f"), ("t",), "f(t) = ∫ K(s) u(t-s) ds, u and f in time"),
-    "fields": Layout(("x1", "x2", "u", "f"), ("x1", "x2"), "fields u and f on the plane mesh x1, x2"),
+    "fields": Layout(("x1", "u", "f"), ("x1",), "fields u and f on the plane mesh x1, x2, or the line x1"),
     "tokens on radii": Layout(("U", "F", "r"), ("U", "F"), "f_j = Σ K(r) w(r) U[r, j], a pair in each column"),
     "tokens on points": Layout(
         ("U", "F", "y", "weights"), ("U", "F"), "f_j(x) = Σ K(x, y) w(y) U[y, j], a pair in each column"

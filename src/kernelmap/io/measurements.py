@@ -18,7 +18,7 @@ from kernelmap.io.mesh import mesh_context
 from kernelmap.io.series import series_context
 from kernelmap.io.tokens import token_context
 
-KNOWN = {"radius", "outside", "operator", "lags", "t_f", "unknown", *LABELS}.union(
+KNOWN = {"x2", "radius", "outside", "operator", "lags", "t_f", "unknown", *LABELS}.union(
     *(layout.names for layout in LAYOUTS.values())
 )
 

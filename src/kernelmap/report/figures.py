@@ -61,7 +61,7 @@ def answer_pictures(discovery: Discovery, figure: Any) -> list[Picture]:
             + ("" if discovery.kernel.x.size == 1 else " Shown are a few of its rows K(x, ·)."),
             drawing.inline_svg(figure, "kernel"),
         )
-        pictures = [kernel, *map_pictures(discovery), *_phases(discovery), *_hidden(discovery)]
+        pictures = [kernel, *map_pictures(discovery), *_material(discovery), *_hidden(discovery)]
         if discovery.check is None:
             return pictures
         caption = (
@@ -80,28 +80,36 @@ def answer_pictures(discovery: Discovery, figure: Any) -> list[Picture]:
         ]
 
 
-def _phases(discovery: Discovery) -> list[Picture]:
-    """Of a local kernel on a plane mesh: how strongly each point interacts, and the two phases that shows."""
+def _material(discovery: Discovery) -> list[Picture]:
+    """Of a local kernel on a plane mesh: how strongly each point interacts, and two phases where that shows them."""
     kernel = discovery.kernel
     if not discovery.has_band or kernel.x.dim != 2 or kernel.x.components != 1 or far_mass(kernel) > LOCAL:
         return []
     found = microstructure(kernel, discovery.std)
-    figure = drawing.new_figure(drawing.HALF, 3.2)
-    left, right = figure.subplots(1, 2)
+    two = found.log_odds > 0
     inside = Grid(kernel.x.points[found.known], kernel.x.weights[found.known])
-    strength, probability = (drawing.array(values[found.known]) for values in (found.strength, found.probability))
-    for axes, values, look, label in (
-        (left, strength, {"cmap": "viridis"}, "Σ |K(x, y)| w"),
-        (right, probability, {"cmap": "RdBu_r", "vmin": 0, "vmax": 1}, "probability of the stiff phase"),
-    ):
-        coloured = drawing.draw_map(axes, inside, values, **look)
+    maps = [(found.strength, {"cmap": "viridis"}, "Σ |K(x, y)| w")]
+    if two:
+        look = {"cmap": "RdBu_r", "vmin": 0, "vmax": 1}
+        maps.append((found.probability, look, "probability of the stiff phase"))
+    figure = drawing.new_figure(drawing.HALF, 3.2)
+    for axes, (values, look, label) in zip(figure.subplots(1, len(maps), squeeze=False)[0], maps, strict=True):
+        coloured = drawing.draw_map(axes, inside, drawing.array(values[found.known]), **look)
         figure.colorbar(coloured, ax=axes, location="bottom", label=label).ax.locator_params(nbins=4)
-    caption = (
-        "How strongly each point interacts with those around it, and the probability that it belongs to the stiffer of "
-        "two phases; the threshold between them is Otsu's. The boundary ring, which the pairs do not determine, is "
-        "left out."
-    )
-    return [Picture("Two phases", caption, drawing.inline_svg(figure, "phases"))]
+    return [Picture(*(TWO_PHASES if two else SMOOTH), drawing.inline_svg(figure, "phases"))]
+
+
+TWO_PHASES = (
+    "Two phases",
+    "How strongly each point interacts with those around it, and the probability that it belongs to the stiffer of "
+    "two phases; the threshold between them is Otsu's. The boundary ring, which the pairs do not determine, is "
+    "left out.",
+)
+SMOOTH = (
+    "The medium",
+    "How strongly each point interacts with those around it. It is likelier to vary smoothly than to have two phases. "
+    "The boundary ring, which the pairs do not determine, is left out.",
+)
 
 
 def _hidden(discovery: Discovery) -> list[Picture]:

@@ -7,7 +7,7 @@ A local kernel acts on u through the node itself and its bonds to the nodes arou
 Any row K(x, .) that vanishes beyond the reach can be written so. For diffusion c_o > 0 is a conductance and c_0 = 0.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -39,32 +39,52 @@ def at_ends(c: Float[Tensor, "*b R"]) -> Float[Tensor, "*b R"]:
 
 @dataclass(frozen=True)
 class Lattice:
-    """rows x columns nodes at equal distances, last coordinate fastest, and the places `at` of M of them."""
+    """rows x columns nodes, last coordinate fastest, and the places `at` of M of them; a line has one column.
+
+    spacing: the distances between rows and between columns.
+    """
 
     rows: int
     columns: int
     at: Int[Tensor, " M"]
+    spacing: tuple[float, float] = (1.0, 1.0)
 
     @classmethod
     def of(cls, y: Grid, x: Grid) -> "Lattice":
         """The mesh of y; x must be nodes of it."""
-        if y.dim != 2 or y.components != 1 or x.components != 1:
-            raise InputError("a local kernel needs fields of one component on a plane mesh.")
-        axes = [y.points[:, i].unique() for i in (0, 1)]
-        rows, columns = map(len, axes)
-        if min(rows, columns) > 1 and rows * columns == len(y.points):
+        if y.dim not in (1, 2) or y.components != 1 or x.components != 1:
+            raise InputError("a local kernel needs fields of one component on the mesh of a line or of a plane.")
+        axes = [y.points[:, i].unique() for i in range(y.dim)]
+        counts = y.points.new_tensor([len(axis) for axis in axes])
+        if counts.min() > 1 and counts.prod() == len(y.points):
             low, high = (torch.stack([axis[end] for axis in axes]) for end in (0, -1))
-            spacing = (high - low) / (low.new_tensor([rows, columns]) - 1)
-            counts = [torch.arange(count, device=low.device) for count in (rows, columns)]
-            mesh = torch.cartesian_prod(*counts).to(low)
+            spacing = (high - low) / (counts - 1)
+            mesh = torch.cartesian_prod(*[torch.arange(len(axis), device=low.device) for axis in axes])
+            mesh = mesh.reshape(-1, y.dim).to(low)
             nodes, places = ((points - low) / spacing for points in (y.points, x.points))
             inside = (places > -EXACT).all() and (x.points < high + EXACT * spacing).all()
             if inside and all((a - b).abs().max() < EXACT for a, b in ((nodes, mesh), (places, places.round()))):
-                return cls(rows, columns, (places.round() @ low.new_tensor([columns, 1])).long())
+                rows, columns = (*map(len, axes), 1)[:2]
+                at = (places.round() @ low.new_tensor([columns, 1])[: y.dim]).long()
+                return cls(rows, columns, at, (float(spacing[0]), float(spacing[-1])))
         raise InputError(
             "a local kernel needs u on all nodes of a regular mesh, last coordinate fastest, and f on some of them; "
             f"the {len(y.points)} and {len(x.points)} points given are not so. Interpolate them first."
         )
+
+    def stretch(self, reach: int) -> Float[Tensor, " R"]:
+        """|o|² / |h o|² of every step o, relative to square cells of the same area; 1 for the node itself.
+
+        Across a line there are no steps: 0.
+        """
+        step = steps(reach, self.at.device).double()
+        if self.columns == 1:
+            return (step[:, 1] == 0).double()
+        ratio = (self.spacing[1] / self.spacing[0]) ** 0.5
+        ratio = 1.0 if abs(ratio - 1) < EXACT else ratio
+        lengths = (step / step.new_tensor([ratio, 1 / ratio])).square().sum(dim=1)
+        length = step.square().sum(dim=1)
+        return torch.where(length > 0, length / lengths, 1.0)
 
     def neighbours(self, reach: int) -> tuple[Int[Tensor, "M R"], Bool[Tensor, "M R"]]:
         """The node that each step leads to, and whether there is one; without one, the node itself."""
@@ -76,7 +96,7 @@ class Lattice:
 
     def subset(self, nodes: slice) -> "Lattice":
         """The same mesh with some of the places."""
-        return Lattice(self.rows, self.columns, self.at[nodes])
+        return replace(self, at=self.at[nodes])
 
     def around(self, u: Float[Tensor, "*b N d"], reach: int) -> Float[Tensor, "*b M R d"]:
         """u(x + o) for every step o; u(x) where it leads out of the mesh."""

@@ -1,7 +1,7 @@
 """The solution posterior map: the Green's function of an operator that is local, by way of that operator."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -21,16 +21,20 @@ from kernelmap.posterior.stencil.local import LocalPosteriorMap
 from kernelmap.posterior.stencil.posterior import LocalPosterior
 from kernelmap.posterior.stencil.prior import LocalOptions
 
+SHARES = torch.logspace(0, -6, 61, dtype=torch.float64).tolist()
+"""Of systematic errors, that are tried."""
+
 
 @ESTIMATES.register("solution")
 @dataclass(frozen=True)
 class SolutionPosterior(KernelPosterior):
-    """Solutions p = G g of A p = g, with G = A⁻¹ at the mean of a local A, and its error to first order:
+    """Solutions p = G M g of A p = M g, with G = A⁻¹ at the mean of a local A, and its error to first order:
 
         δp = -G δA p        Var p(x) = (1-θ) Σ_z G(x, z)² v(z) + θ (Σ_z |G(x, z)| v(z)^½)² ,   v = Var[A p]
 
-    for the share θ of systematic errors, which may add up over the nodes z. `free` are the nodes that respond at all;
-    elsewhere p is constrained to zero, as on a boundary.
+    for the share θ of systematic errors, which may add up over the nodes z; it is at least that of the local operator,
+    and as large as the pairs of the context show. `free` are the nodes that respond at all; elsewhere p is constrained
+    to zero, as on a boundary. M is the identity, unless g acts as averages (`averaging`).
     """
 
     local: LocalPosterior
@@ -47,9 +51,15 @@ class SolutionPosterior(KernelPosterior):
         return inverse
 
     @cached_property
+    def response(self) -> Float[Tensor, "*b free free"]:
+        """G M."""
+        averaging = self.local.averaging
+        return self.solution if averaging is None else self.solution @ averaging.matrix
+
+    @cached_property
     def mean(self) -> Float[Tensor, "*b M N"]:
-        """G on all nodes, per quadrature weight."""
-        return self._on_grid(self.solution)
+        """G M on all nodes, per quadrature weight."""
+        return self._on_grid(self.response)
 
     @cached_property
     def std(self) -> Float[Tensor, "*b M N"]:
@@ -62,7 +72,7 @@ class SolutionPosterior(KernelPosterior):
 
     def _variance(self, summed: Callable[[Tensor], Tensor]) -> Float[Tensor, "*b M N"]:
         """Of the kernel, where `summed` adds up the variances of A p over the nodes."""
-        _, spread = self.local.response_moments(self._on_all(self.solution))
+        _, spread = self.local.response_moments(self._on_all(self.response))
         return self._on_grid(summed(spread)) / self._weights
 
     @property
@@ -83,16 +93,39 @@ class SolutionPosterior(KernelPosterior):
 
     def predict(self, U: Float[Tensor, "*b N n"]) -> Prediction:
         """The solutions for new sources."""
-        mean = self._on_all(self.solution @ U[..., self.free, :])
-        _, std = self.local.predict(mean)
-        return Prediction(mean, self._on_all(self._summed(std.square())).sqrt())
+        mean, v = self._moments(U)
+        return Prediction(mean, self._on_all(self._summed(v)).sqrt())
+
+    def _moments(self, U: Float[Tensor, "*b N n"]) -> tuple[Float[Tensor, "*b M n"], Float[Tensor, "*b free n"]]:
+        """The solutions, and v with the errors of f."""
+        mean = self._on_all(self.response @ U[..., self.free, :])
+        _, spread = self.local.response_moments(mean)
+        return mean, spread + self.local.scale.square() * self.local.error
+
+    @torch.no_grad()
+    def with_systematic_errors(self) -> "SolutionPosterior":
+        """With the least θ at which the solutions of the context's own pairs are as far off as their deviations say.
+
+        A is fitted to these pairs: of d, as many as it has parameters in use are not left to judge by.
+        """
+        mean, v = self._moments(self.context.U.expand(*self.context.batch_shape, -1, -1))
+        d = self.context.d
+        left = (1 - self.local.parameters_in_use / d).clamp(min=1 / d)[..., None, None]
+        squares = (self.context.F - mean)[..., self.free, :].square() / left
+        independent, together = (self._summed(v, theta) for theta in (0.0, 1.0))
+        least = self.local.systematic
+        theta = torch.ones_like(least)
+        for share in SHARES:
+            off = (squares / torch.lerp(independent, together, share)).mean(dim=(-2, -1), keepdim=True)
+            theta = torch.where(off <= 1, share, theta)
+        return replace(self, local=replace(self.local, systematic=torch.maximum(theta, least)))
 
     def sample(self, count: int, generator: torch.Generator | None = None) -> Float[Tensor, "count M N"]:
         """Kernels of one system, to first order: G - G δA G, stretched to the deviation that systematic errors add."""
         check_one_system(self.context)
         local = self.local.sample(count, generator) - self.local.mean.reshape(1, *self.local.mean.shape[-2:])
         G = self.solution.reshape(self.solution.shape[-2:])
-        deviation = -G @ (local * self._weights)[..., self.free] @ G
+        deviation = -G @ (local * self._weights)[..., self.free] @ self.response
         independent = self._variance(lambda v: self.solution.square() @ v).reshape(self.mean.shape[-2:]).sqrt()
         stretch = torch.where(independent > 0, self.std.reshape(independent.shape) / independent, 1.0)
         return self.mean.reshape(independent.shape) + self._on_grid(deviation) * stretch
@@ -108,8 +141,8 @@ class SolutionPosterior(KernelPosterior):
         local = LocalPosterior.on_grids(under(state, "local"), Context.without_pairs(kernel.x, nodes, d))
         return cls(local, free, Context.without_pairs(y, kernel.x, d))
 
-    def _summed(self, v: Float[Tensor, "*b free n"]) -> Float[Tensor, "*b free n"]:
-        G, theta = self.solution, self.local.systematic
+    def _summed(self, v: Float[Tensor, "*b free n"], theta: Tensor | float | None = None) -> Float[Tensor, "*b free n"]:
+        G, theta = self.solution, self.local.systematic if theta is None else theta
         return (1 - theta) * (G.square() @ v) + theta * (G.abs() @ v.sqrt()).square()
 
     def _on_grid(self, G: Float[Tensor, "*b free free"]) -> Float[Tensor, "*b M N"]:
@@ -156,4 +189,5 @@ class SolutionPosteriorMap(LocalPosteriorMap):
             raise InputError("all responses f are zero: there is nothing to discover.")
         nodes = Grid(context.y.points[free], context.y.weights[free])
         reverse = Context.unchecked(context.F, context.U[..., free, :], context.x, nodes)
-        return SolutionPosterior(LocalPosteriorMap.posterior(self, reverse, noise), free, context)
+        found = SolutionPosterior(LocalPosteriorMap.posterior(self, reverse, noise), free, context)
+        return found.with_systematic_errors()

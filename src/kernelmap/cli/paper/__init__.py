@@ -1,0 +1,1 @@
+"""Commands about the paper: its tables and figures, the authors' checkpoints, and benchmarks."""
