@@ -180,19 +180,13 @@ def responses() -> dict:
 
 def groundwater() -> dict:
     """Every tenth head of the first half, rain and evaporation; the second half predicted, by the commands alone."""
-    folder = Path(os.environ["KERNELMAP_GROUNDWATER"])
-    head, rain, evaporation = (column(folder / f"{name}.csv") for name in ("obs", "rain", "evap"))
-    t = np.arange(max(min(rain), min(evaporation)), min(max(rain), max(evaporation)) + 1)
-    # Rain is missing on 18 days, which the tables leave out: none fell.
-    u = np.array([[values.get(day, 0.0) for day in t.tolist()] for values in (rain, evaporation)])
-    f = np.array([head.get(day, np.nan) for day in t.tolist()])
-    known = np.flatnonzero(~np.isnan(f))
+    t, u, f, known = heads(Path(os.environ["KERNELMAP_GROUNDWATER"]))
     half = len(known) // 2
     measured = np.full(len(f), np.nan)
     measured[known[:half:10]] = f[known[:half:10]]
     with tempfile.TemporaryDirectory() as directory:
         out = Path(directory)
-        series = {"operator": "convolution", "t": t.astype("datetime64[D]"), "u": u}
+        series = {"operator": "convolution", "t": t, "u": u}
         np.savez(out / "head.npz", **series, f=measured, radius=365.0)
         start = time.perf_counter()
         assert run(["discover", str(out / "head.npz"), "--out", str(out / "found")]) == 0
@@ -214,6 +208,16 @@ def groundwater() -> dict:
         "integrals": {"rain": float(K[0]), "evaporation": float(K[1])},
         "seconds": round(seconds, 1),
     }
+
+
+def heads(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Days, rain and evaporation, heads, and where these are known."""
+    head, rain, evaporation = (column(folder / f"{name}.csv") for name in ("obs", "rain", "evap"))
+    t = np.arange(max(min(rain), min(evaporation)), min(max(rain), max(evaporation)) + 1)
+    # Rain is missing on 18 days, which the tables leave out: none fell.
+    u = np.array([[values.get(day, 0.0) for day in t.tolist()] for values in (rain, evaporation)])
+    f = np.array([head.get(day, np.nan) for day in t.tolist()])
+    return t.astype("datetime64[D]"), u, f, np.flatnonzero(~np.isnan(f))
 
 
 def column(path: Path) -> dict[int, float]:

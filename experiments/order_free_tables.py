@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from measured import markdown, part
+from measured import RESULTS, markdown, part, read
 
 from kernelmap.paper.tables.text import MISSING
 
@@ -35,6 +35,20 @@ def depth() -> str:
         [name.removeprefix("layers "), *(_cell(each[d]["heldout"]) for d in counts)] for name, each in found.items()
     ]
     return markdown(["layers", *counts], rows)
+
+
+def cost() -> str:
+    """Of a context and of a training step, a row for every map and size."""
+    maps = ["set-nao", "integral-posterior", "nao"]
+    rows = [
+        [
+            case["map"],
+            *(str(case[key]) for key in ("N", "d")),
+            *(_cell(case[key]) for key in ("context_ms", "times_products", "step_ms", "peak_memory_gb")),
+        ]
+        for case in sorted(read(RESULTS / "bench-order-free.json")["cases"], key=lambda case: maps.index(case["map"]))
+    ]
+    return markdown(["", "N", "d", "ms per context", "times the bare products", "ms per step", "GB"], rows)
 
 
 def _cell(value: Any) -> str:

@@ -13,13 +13,14 @@ import order_free_tables as order_free
 import paper_tables as paper
 import plane_tables as plane
 import radial_tables as radial
+import reliability_tables as reliability
 from measured import ROOT
 
 TABLES = {
-    "kernels": ("README.md", radial.kernels),
-    "fields": ("README.md", plane.fields),
-    "shipped": ("README.md", radial.shipped),
-    "bench": ("README.md", radial.bench),
+    "kernels": ("docs/what-to-expect.md", radial.kernels),
+    "fields": ("docs/what-to-expect.md", plane.fields),
+    "shipped": ("docs/what-to-expect.md", radial.shipped),
+    "bench": ("docs/what-to-expect.md", radial.bench),
     "recipes": ("docs/training.md", radial.recipes),
     "test": ("docs/radial.md", lambda: radial.test_systems("test")),
     "noise": ("docs/radial.md", lambda: radial.test_systems("noise")),
@@ -46,15 +47,18 @@ TABLES = {
     "resolution": ("docs/paper.md", paper.resolution),
     "claims": ("docs/paper.md", paper.claims),
     "order-free-darcy": ("docs/order-free.md", lambda: order_free.table("darcy")),
-    "order-free-meshes": ("docs/order-free.md", lambda: order_free.table("meshes")),
+    "order-free-meshes": ("docs/order-free.md", lambda: order_free.table("meshes", "splines")),
     "order-free-line": ("docs/order-free.md", lambda: order_free.table("line")),
     "order-free-specimens": ("docs/order-free.md", lambda: order_free.table("specimens", "own-loads")),
     "order-free-depth": ("docs/order-free.md", order_free.depth),
+    "order-free-cost": ("docs/order-free.md", order_free.cost),
     "mechanics": ("docs/mechanics.md", plane.mechanics),
     "mechanics-errors": ("docs/mechanics.md", plane.mechanics_errors),
     "mechanics-noise": ("docs/mechanics.md", plane.mechanics_noise),
     "mechanics-floor": ("docs/mechanics.md", plane.mechanics_floor),
     "table4": ("docs/mechanics.md", lambda: paper.paper_table("table4")),
+    "kills": ("docs/reliability.md", reliability.kills),
+    "fuzz": ("docs/reliability.md", reliability.fuzz),
     "table4-curves": ("docs/mechanics.md", lambda: paper.learning_curves("table4")),
 }
 

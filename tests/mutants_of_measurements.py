@@ -15,8 +15,9 @@ from scipy.io import savemat
 from contract import build
 from kernelmap.core import grids
 from kernelmap.core.context import Context
+from kernelmap.core.kernel import Kernel
 from kernelmap.discovery import discover
-from kernelmap.io import load_discovery, load_model, read_measurements
+from kernelmap.io import load_discovery, load_model, read_candidates, read_inputs, read_measurements
 from kernelmap.problems.darcy.fields import microstructures, sources
 from kernelmap.problems.darcy.scheme import pressures
 from mutation import Kind, copy_of
@@ -34,12 +35,70 @@ def series() -> dict[str, Any]:
     return {"t": np.arange(90.0), "u": u, "f": f, "radius": np.array(15.0)}
 
 
-def _table(directory: Path) -> Path:
+def dated() -> dict[str, Any]:
+    """Two inputs with dates, and f at dates of its own."""
+    days = np.datetime64("2003-01-01") + np.arange(40)
+    u = np.stack([np.sin(np.arange(40) ** 1.3), np.cos(np.arange(40) ** 1.5)])
+    f = np.convolve(u[0], np.exp(-np.arange(9) / 3))[10:40]
+    return {"operator": np.array("convolution"), "t": days, "u": u, "f": f, "t_f": days[10:], "radius": np.array(8.0)}
+
+
+def unmeasured() -> dict[str, Any]:
+    """The same with dates at which f was not measured."""
+    return dated() | {"f": np.where(np.arange(30) % 3 == 0, dated()["f"], np.nan)}
+
+
+def _unmeasured(directory: Path) -> Path:
+    np.savez(directory / "inputs.npz", **unmeasured())
+    return directory / "inputs.npz"
+
+
+def rows() -> dict[str, Any]:
+    """K(x, y) at five points x."""
+    rng, y, x = np.random.default_rng(0), np.linspace(0, 1, 9), np.linspace(0, 1, 5)
+    u = rng.normal(size=(20, 9))
+    return {"y": y, "x": x, "u": u, "f": u @ np.exp(-np.abs(y[:, None] - x)) / 9}
+
+
+def table() -> list[list[str]]:
+    """The lines of a CSV file, field by field."""
     days = np.datetime64("2003-01-01") + np.arange(90)
     rows = zip(days, series()["u"], series()["f"], strict=True)
-    lines = ["# radius = 15", "day,rain,f", *(",".join(map(str, row)) for row in rows)]
-    (directory / "mine.csv").write_text("\n".join(lines))
+    return [["# radius = 15"], ["day", "rain", "f"], *([str(field) for field in row] for row in rows)]
+
+
+def _write_table(path: Path, lines: list[list[str]]) -> None:
+    path.write_text("\n".join(map(",".join, lines)))
+
+
+def _table(directory: Path) -> Path:
+    _write_table(directory / "mine.csv", table())
     return directory / "mine.csv"
+
+
+ODD_FIELDS = ["", "nan", "inf", "-1e400", "NaT", "now", "3000000-01-01", "0x1", '"', "f", "x" * 200_000, "#", "é"]
+ODD_LINES = ["# radius = -1", "# radius = 1e300", "# lags = periodic", "# outside = zero", "# operator = radial"]
+
+
+def _odd_table(path: Path, random: Random) -> None:
+    """Fields, columns and lines that are odd, lost, doubled or added."""
+    lines = table()
+    for _ in range(random.choice([1, 1, 3])):
+        at = random.choice([0, 1, random.randrange(len(lines))])
+        column = random.randrange(max(1, len(lines[at])))
+        action = random.randrange(5)
+        if action == 0:
+            lines[at][column : column + 1] = [random.choice(ODD_FIELDS)]
+        elif action == 1:
+            lines.insert(at, random.choice([lines[at], [random.choice(ODD_LINES)]]))
+        elif action == 2 and len(lines) > 2:
+            del lines[at]
+        elif action == 3:
+            column = random.randrange(3)
+            lines = [line[:column] + line[column + 1 :] for line in lines]
+        else:
+            lines = lines[: at + 2]
+    _write_table(path, lines)
 
 
 def fields() -> dict[str, Any]:
@@ -52,10 +111,11 @@ def fields() -> dict[str, Any]:
 def _odd_entries(entries: dict[str, Any], random: Random) -> dict[str, Any]:
     name = random.choice(list(entries))
     values = np.asarray(entries[name])
+    numeric = np.arange(1.0 * values.size).reshape(values.shape) if values.dtype.kind in "MU" else values
     dtypes = ["f4", ">f8", ">i2", "g", "c16", "?", "u1", "f2", "S3", "m8[s]"]
     choices: list[Callable[[], Any]] = [
-        lambda: values.astype(random.choice(dtypes)),
-        lambda: values * random.choice([1e200, 1e-300, 1e308, -1.0, 0.0, 1e5, float("inf"), float("nan")]),
+        lambda: numeric.astype(random.choice(dtypes)),
+        lambda: numeric * random.choice([1e200, 1e-300, 1e308, -1.0, 0.0, 1e5, float("inf"), float("nan")]),
         lambda: np.empty((0, *values.shape[1:])),
         lambda: values.ravel()[:1],
         lambda: values.T,
@@ -96,12 +156,23 @@ def _discover(path: Path) -> None:
     """What `check` accepts, `discover` answers or refuses; with few components, which takes a moment."""
     context = read_measurements(path).context
     if context.d * context.y.size < 2e5:
-        json.dumps(discover(build("kernel1d", context), context).to_json(), allow_nan=False)
+        name = "integral" if context.operator == "integral" else "kernel1d"
+        json.dumps(discover(build(name, context), context).to_json(), allow_nan=False)
 
 
 def _discover_flow(path: Path) -> None:
     context = read_measurements(path).context
     json.dumps(discover(load_model("darcy")[0], context).to_json(), allow_nan=False)
+
+
+def _new_inputs(path: Path) -> None:
+    """For a kernel of two inputs: they predict, and those without f can be measured next."""
+    y = grids.from_points(np.arange(9.0)).with_components(2)
+    kernel = Kernel(torch.ones(1, y.size, dtype=torch.float64), y, grids.point())
+    inputs = read_inputs(path, kernel)
+    inputs.laid_out(kernel.apply(inputs.U))
+    candidates = read_candidates(path, kernel)
+    assert [candidates.places.name(i) for i in range(len(candidates.places))]
 
 
 def _saved_discovery(directory: Path) -> Path:
@@ -133,7 +204,10 @@ MEASUREMENTS: dict[str, Kind] = {
     "mat": _measurements("mine.mat", lambda path, entries: savemat(path, entries)),
     "mat-compressed": _measurements("small.mat", lambda path, entries: savemat(path, entries, do_compression=True)),
     "series": _measurements("series.npz", lambda path, entries: np.savez(path, **entries), series),
-    "csv": Kind(_table, _discover),
+    "dated": _measurements("dated.npz", lambda path, entries: np.savez(path, **entries), dated),
+    "rows": _measurements("rows.npz", lambda path, entries: np.savez(path, **entries), rows),
+    "csv": Kind(_table, _discover, _odd_table),
+    "inputs": Kind(_unmeasured, _new_inputs, lambda path, random: np.savez(path, **_odd_entries(unmeasured(), random))),
     "context": Kind(_context_file, _discover),
     "fields": _measurements("fields.npz", lambda path, entries: np.savez(path, **entries), fields),
     "discovery": Kind(_saved_discovery, _predict),

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from contract import EXAMPLES, FACTS, SYSTEMS, build
+from contract import EXAMPLES, FACTS, SYSTEMS, build, radial
 from kernelmap.core.context import Context
 from kernelmap.core.errors import InputError
 from kernelmap.core.metrics import relative_difference
@@ -93,7 +93,9 @@ def test_another_number_of_pairs(name, kind):
         with pytest.raises(InputError, match=f"exactly d = {D} pairs, got {D - 3}"):
             values(name, fewer, of=context)
     else:
-        assert torch.isfinite(values(name, fewer, of=context)).all()
+        few, all_ = (values(name, each, of=context) for each in (fewer, context))
+        assert torch.isfinite(few).all()
+        assert relative_difference(few, all_) > 1e-6
 
 
 @EACH
@@ -104,6 +106,19 @@ def test_another_resolution(name, kind):
             values(name, fine, of=coarse)
     else:
         assert values(name, fine, of=coarse).shape == (SYSTEMS, fine.x.size, fine.y.size)
+
+
+@pytest.mark.parametrize("name", [n for n, kind in TAKEN if kind == "radial" and "resolution" not in FACTS[n].breaks])
+def test_the_response_to_a_function_does_not_depend_on_the_grid(name):
+    """True responses to these functions differ by 1 % between the two grids; without weights, by a factor of two."""
+    responses = []
+    for refine in (1, 2):
+        both = radial(D + 4, refine)
+        context, others = (both.select(part) for part in torch.arange(D + 4).split([D, 4]))
+        model = build(name, radial(D, 1))
+        with torch.no_grad():
+            responses.append(model(context).apply(others.U))
+    assert relative_difference(*responses) < 0.35
 
 
 @EACH

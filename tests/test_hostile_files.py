@@ -15,7 +15,7 @@ from kernelmap.core.files.limits import VARIABLE, parse_gigabytes
 from kernelmap.core.systems import SystemSet
 from kernelmap.discovery import discover
 from kernelmap.io import load_model, read_measurements
-from mutants_of_measurements import MEASUREMENTS, mesh
+from mutants_of_measurements import MEASUREMENTS, mesh, series
 from mutants_of_models import two_systems
 from processes import python
 
@@ -152,6 +152,13 @@ def test_values_whose_squares_overflow_are_refused(tmp_path, name, scale):
     odd = Context(**{"U": good.U, "F": good.F, "y": good.y, "x": good.x} | {letter: getattr(good, letter) * scale})
     with pytest.raises(InputError, match="another unit"):
         discover(load_model("radial")[0], odd)
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-300])
+def test_lengths_whose_squares_overflow_are_refused(tmp_path, scale):
+    np.savez(tmp_path / "mine.npz", **series() | {"t": scale * np.arange(90), "radius": 15 * scale})
+    with pytest.raises(InputError, match=r"points of y.*another unit"):
+        read_measurements(tmp_path / "mine.npz")
 
 
 def read_measurements_of(directory: Path, entries: dict) -> Context:

@@ -13,6 +13,7 @@ from kernelmap.maps.nao.set_nao.options import SpectralOptions
 from kernelmap.posterior import IntegralPosterior, IntegralPosteriorMap
 from kernelmap.posterior.integral import Covariance, Gram, MatrixNormal
 from kernelmap.posterior.integral.eigen import eigh
+from kernelmap.posterior.integral.loss import PredictiveLoss
 
 ANY_CONTEXT = pytest.mark.parametrize("kind", list(CONTEXTS))
 
@@ -48,6 +49,7 @@ class Dense:
         self.evidence = torch.distributions.MultivariateNormal(torch.zeros(M * d).to(prior), data).log_prob(
             tokens.G.flatten()
         )
+        self.variance_reduction = 1 - (self.covariance / tokens.unit.square() / prior).diagonal().reshape(M, N)
         self.f_scale, self.M = tokens.f_scale, M
 
     @property
@@ -74,8 +76,19 @@ def test_equals_dense_gaussian_conditioning(kind):
         (mean, dense_mean),
         (std, dense_std),
         (posterior.normal.log_evidence, dense.evidence),
+        (posterior.variance_reduction, dense.variance_reduction),
     ):
         assert relative_difference(ours, theirs) < 1e-10
+
+
+@torch.no_grad()
+def test_noise_leaves_fewer_directions_to_the_data():
+    context = CONTEXTS["square"](batch=(), n=6, d=5)
+    model = build(context)
+    model.prior.log_noise.fill_(-9.0)
+    found = [model.posterior(context, noise=noise).informed_directions for noise in (0.0, 0.1, 100.0)]
+    assert found[0] == 5
+    assert found[0] >= found[1] > found[2] == 0
 
 
 def test_likeliest_amplitude_is_the_misfit_per_value():
@@ -134,7 +147,7 @@ def test_order_and_units_do_not_matter(kind):
                 assert relative_difference(other.relative_residual, found.relative_residual) < 1e-9
 
 
-def test_the_band_does_not_change_as_the_grid_is_refined():
+def test_kernel_and_band_do_not_change_as_the_grid_is_refined():
     def functions(n: int) -> Context:
         grid = grids.rectangle(n)
         t = grid.points
@@ -148,9 +161,10 @@ def test_the_band_does_not_change_as_the_grid_is_refined():
 
     model = build(functions(21), basis="sines", waves=6)
     with torch.no_grad():
-        coarse, fine = (model.posterior(functions(n), noise=0.0).std for n in (21, 41))
-    common = fine.reshape(41, 41, 41, 41)[::2, ::2, ::2, ::2].reshape(441, 441)
-    assert relative_difference(coarse, common) < 5e-3
+        coarse, fine = (model.posterior(functions(n), noise=0.0) for n in (21, 41))
+    for on_coarse, on_fine in ((coarse.mean, fine.mean), (coarse.std, fine.std)):
+        common = on_fine.reshape(41, 41, 41, 41)[::2, ::2, ::2, ::2].reshape(441, 441)
+        assert relative_difference(on_coarse, common) < 0.02
 
 
 def test_noise_is_found_and_widens_the_band():
@@ -198,6 +212,36 @@ def test_covers_kernels_of_its_own_prior():
             hits.append(((low <= 1e3 * left @ right + K) & (1e3 * left @ right + K <= high)).double().mean())
     assert torch.stack(predicted).mean() > 0.93
     assert torch.stack(hits).mean() > 0.93
+
+
+@torch.no_grad()
+def test_the_loss_is_the_negative_log_density_in_units_of_f():
+    """Up to a constant; misses count up to 30 standard deviations."""
+    context = CONTEXTS["square"](batch=(), d=8)
+    model = build(context)
+    loss, posterior = PredictiveLoss(model, context.y, context.x), model.posterior(context, noise=0.0)
+    U, z = (torch.randn(context.y.size, 4, dtype=torch.float64) for _ in range(2))
+    mean, std = posterior.predict(U)
+    sizes = (std / posterior.tokens.f_scale).log()
+    assert float(loss.error(context, U, mean + z * std)) == pytest.approx(float((z.square() / 2 + sizes).mean()))
+    for miss in (30, 1000):
+        assert float(loss.error(context, U, mean + miss * std)) == pytest.approx(float(450 + sizes.mean()))
+
+
+@torch.no_grad()
+def test_constrained_values_teach_nothing():
+    """Where f is zero in all pairs it is predicted exactly and, without noise, with a density that has no bound."""
+    context = CONTEXTS["square"](batch=(), d=8)
+    model = build(context, basis="sines")
+    inside = model.prior.mean.x.inside(context.x).bool()
+    context = Context(context.U, context.F * inside[:, None], context.y, context.x)
+    loss, posterior = PredictiveLoss(model, context.y, context.x), model.posterior(context, noise=0.0)
+    U = torch.randn(context.y.size, 4, dtype=torch.float64)
+    mean, std = posterior.predict(U)
+    assert mean[~inside].abs().max() < 1e-9 * mean.abs().max()
+    sizes = (std / posterior.tokens.f_scale).log()
+    found = float(loss.error(context, U, (mean + std) * inside[:, None]))
+    assert found == pytest.approx(float(0.5 + sizes[inside].mean()))
 
 
 def test_eigh_keeps_gradients_finite_where_eigenvalues_meet():

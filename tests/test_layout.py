@@ -29,11 +29,24 @@ PACKAGES = [
     "discovery",
     "report",
     "paper",
+    "app",
     "cli",
 ]
 LONGEST = 300
 MOST_FILES = 16
-FORBIDDEN_AT_IMPORT = {"matplotlib", "tensorboard", "wandb", "gradio", "dask", "joblib", "mlxtend", "pandas", "sklearn"}
+FORBIDDEN_AT_IMPORT = {
+    "matplotlib",
+    "plotly",
+    "streamlit",
+    "tensorboard",
+    "wandb",
+    "gradio",
+    "dask",
+    "joblib",
+    "mlxtend",
+    "pandas",
+    "sklearn",
+}
 
 
 def module_name(path: Path) -> str:

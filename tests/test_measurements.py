@@ -109,6 +109,18 @@ def test_proportional_inputs_are_named(tmp_path):
     assert any("inputs 1 and 2 go together" in d.seen for d in found.diagnostics)
 
 
+def test_inputs_that_are_zero_or_no_more_than_the_offset(tmp_path):
+    """A zero has a kernel that nothing is known of; a constant is not told from the offset."""
+    entries = series(120, inputs=2)
+    entries["u"][1] = 0
+    found = posterior(context_of(entries, tmp_path))
+    assert error(found, np.concatenate([kernel(0), 0 * kernel(1)])) < 0.6
+    assert float(found.variance_reduction[0, 31:].max()) < 0.1
+    entries["u"][1] = 7
+    with pytest.raises(InputError, match="input 2 varies no more than the offset"):
+        posterior(context_of(entries, tmp_path))
+
+
 def test_several_inputs_by_the_command(tmp_path, kernelmap):
     entries = series(120, inputs=2)
     np.savez(tmp_path / "two.npz", **entries, u_name="rain, heat", u_unit="mm, W", f_unit="m", t_unit="days")

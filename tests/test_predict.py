@@ -9,6 +9,8 @@ import torch
 from jaxtyping import config
 from scipy.io import savemat
 
+from kernel1d_systems import model as kernel1d
+from kernel1d_systems import waves
 from kernelmap import InputError, discover, load_discovery, load_model, read_measurements
 from kernelmap.io import read_inputs
 from test_own_systems import X, Y, family
@@ -68,6 +70,13 @@ def case(request, tmp_path_factory):
     found = discover(load_model(model)[0], read_measurements(folder / "measured.npz").context)
     found.save(folder / "discovery.h5")
     return folder, entries(), found
+
+
+def test_inputs_whose_responses_overflow_are_refused():
+    context, _ = waves(30)
+    found = discover(kernel1d(), context)
+    with pytest.raises(InputError, match="responses to these inputs are no numbers"):
+        found.predict(1e300 * context.U)
 
 
 def test_from_the_command_line_as_from_python(case, kernelmap, tmp_path):

@@ -9,11 +9,16 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from kernelmap.core.errors import InputError
+from kernelmap.core.kernel import Kernel
+from kernelmap.core.places import DATE, Places
 from kernelmap.discovery import Discovery
-from kernelmap.report import plot, render, write_report
+from kernelmap.report import drawing, plot, render, write_report
+from kernelmap.report.figures import kernel_figure
 from made_discoveries import ABOUT, DIAGNOSTICS, FIELDS, field_discovery, radial_discovery
 
 
@@ -129,6 +134,35 @@ def test_another_suffix_is_refused(tmp_path, radial):
     with pytest.raises(InputError, match=r"\.png, \.svg or \.pdf"):
         plot(radial, tmp_path / "kernel.gif")
     assert not list(tmp_path.iterdir())
+
+
+def test_predictions_of_a_series_stand_at_their_dates():
+    context = radial_discovery()[0].context
+    for names, expected in (((DATE,), "M"), (("t",), "f")):
+        dated = replace(context, places=Places(torch.arange(19000.0, 19000 + context.d)[:, None].double(), names))
+        at = drawing.times(dated, np.arange(3))
+        assert at is not None
+        assert at.dtype.kind == expected
+        assert str(at[0]).startswith("2022-01-08" if expected == "M" else "19000")
+    assert drawing.times(context, np.arange(3)) is None
+
+
+def test_a_local_kernel_is_drawn_around_its_points_and_is_not_empty():
+    """A stencil on a plane is a dot in a white map: it is drawn from near, and beside no empty map."""
+    discovery = field_discovery(FIELDS["square"])[0]
+    assert np.ptp(kernel_figure(discovery).axes[0].get_xlim()) >= 0.9
+    y = discovery.kernel.y
+    stencil = 1e3 * (torch.cdist(y.points, y.points) == 0).double()
+    local = kernel_figure(replace(discovery, kernel=Kernel(stencil, y, discovery.kernel.x)))
+    assert np.ptp(local.axes[0].get_xlim()) != pytest.approx(np.ptp(kernel_figure(discovery).axes[0].get_xlim()))
+    assert "classical" not in [axes.get_title() for axes in local.axes]
+
+
+def test_the_page_has_colours_of_its_own_in_the_dark(page):
+    used = set(re.findall(r"var\(--([a-z]+)", page))
+    assert {"model", "band", "ink", "classical"} <= used
+    dark = page[page.index("prefers-color-scheme: dark") : page.index("* { box-sizing")]
+    assert {name for name in used if f"--{name}:" in dark} == used
 
 
 MEASURE = """

@@ -75,21 +75,21 @@ def test_table_3_has_the_papers_maps_on_every_task():
     assert cells(TABLE3, {})[1][1][1][:4] == ["NAO, g-to-p", "- (189234)", "-", "3.19"]
 
 
-@pytest.fixture
-def few_contexts(monkeypatch):
-    """One context of 302 pairs of every radial test system instead of fifteen."""
+def few_contexts(monkeypatch, d: int) -> None:
+    """One context of every radial test system instead of fifteen and more."""
 
     def few(*setting, **options):
         data = radial(*setting, **options)
-        some = slice(None, None, data.test.u.shape[1] // 302)
-        return replace(data, test=replace(data.test, u=data.test.u[:, some][:, :302], f=data.test.f[:, some][:, :302]))
+        some = slice(None, None, data.test.u.shape[1] // d)
+        return replace(data, test=replace(data.test, u=data.test.u[:, some][:, :d], f=data.test.f[:, some][:, :d]))
 
     for module in (radial_tables, resolution):
         monkeypatch.setattr(module, "radial", few)
 
 
-def test_a_short_row(few_contexts, kernelmap, tmp_path):
+def test_a_short_row(kernelmap, tmp_path, monkeypatch):
     """One epoch of a row, and an estimate that needs no training; made once, then read."""
+    few_contexts(monkeypatch, 302)
     command = ("reproduce", "table1", "--rows", "nao-302-10", "posterior-302", "--epochs", 1, "--out", tmp_path)
     code, out, err = kernelmap(*command)
     assert code == 0, err
@@ -184,14 +184,15 @@ def test_figures_of_darcy_flow_are_drawn(tmp_path, monkeypatch, figure):
     assert figure(tmp_path).read_bytes()[:4] == b"\x89PNG"
 
 
-def test_cross_resolution_measures_each_model_three_times(few_contexts, tmp_path, monkeypatch):
-    monkeypatch.setattr(resolution, "ROWS", ("nao-302-10", "posterior-302"))
+def test_cross_resolution_measures_each_model_three_times(tmp_path, monkeypatch):
+    few_contexts(monkeypatch, 30)
+    monkeypatch.setattr(resolution, "ROWS", ("nao-30-10", "posterior-30"))
     monkeypatch.setattr(resolution, "trained_model", untrained)
     monkeypatch.setattr(resolution, "make", lambda row, out: row.measure(untrained(row, out)))
     made = resolution.cross_resolution(tmp_path)
-    assert list(made["results"]["nao-302-10"]) == ["dx", "2 dx, radii", "2 dx, radii and locations"]
+    assert list(made["results"]["nao-30-10"]) == ["dx", "2 dx, radii", "2 dx, radii and locations"]
     assert len(resolution_cells(made)) == 12
-    posterior = made["results"]["posterior-302"]
+    posterior = made["results"]["posterior-30"]
     assert posterior["2 dx, radii"]["id"]["kernel_error"] < 3 * posterior["dx"]["id"]["kernel_error"]
     answer = another_resolution({"results": {"nao-30-10": posterior}})
     assert answer[2] in ("yes", "no")

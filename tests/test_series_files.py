@@ -6,10 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from jaxtyping import config
 
 from kernelmap import InputError, discover, read_measurements
+from kernelmap.core import Kernel, grids
 from kernelmap.core.domain import ContextShape
+from kernelmap.io import read_inputs
 from kernelmap.maps import MAPS
 from measurement_files import FORMATS, assert_same, write
 
@@ -140,6 +143,7 @@ BAD = {
     "a number for lags": (record(lags=3), "lags must be the text"),
     "nothing measured": (record(f=np.full(120, np.nan)), r"at least 2 pairs, got 0 \(dropped: 120 where f is NaN"),
     "t_f and f disagree": (record(t_f=np.ones(5)), r"f must have the shape of t_f, \(5,\)"),
+    "one t_f": (record(t_f=np.array(7.0)), r"t_f must have shape \(J,\).*got \(\)"),
     "t_f NaN": (record(t_f=np.full(120, np.nan)), "t_f is NaN where f was measured"),
     "dates for t_f alone": (record(t_f=np.array(["2003-01-01"] * 120)), "one of them holds dates"),
     "not a date": (record(t=np.array(["1st May"] * 120)), "dates such as 2003-01-31"),
@@ -173,6 +177,16 @@ def test_what_is_wrong_with_a_table_is_said(tmp_path, case):
     lines, sentence = BAD_TABLES[case]
     with pytest.raises(InputError, match=rf"mine\.csv: .*{sentence}"):
         read_measurements(csv(tmp_path, lines))
+
+
+def test_a_time_that_is_none_has_no_response(tmp_path):
+    """NaT in t_f, beside dates at which f is predicted."""
+    kernel = Kernel(torch.ones(1, 11).double(), grids.from_points(np.arange(11.0)), grids.point())
+    t = np.datetime64("2003-01-01") + np.arange(30)
+    np.savez(tmp_path / "new.npz", t=t, u=np.ones(30), t_f=np.append(t[20:22], np.datetime64("NaT")))
+    read = read_inputs(tmp_path / "new.npz", kernel)
+    assert read.at.tolist() == [0, 1]
+    assert np.isnat(read.places["t"]).tolist() == [False, False, True]
 
 
 def test_from_a_file_to_predictions(tmp_path, kernelmap):

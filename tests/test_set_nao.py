@@ -197,6 +197,24 @@ def test_takes_any_number_of_pairs_and_single_precision(kind):
         assert relative_difference(single.values.double(), double.values) < 1e-3
 
 
+def test_single_precision_holds_the_squares_of_tiny_and_of_huge_values():
+    context = CONTEXTS["square"]().to(torch.float32)
+    model = build(context).float()
+    kernel = model(context).values
+    for factor in (1e-25, 1e25):
+        together = Context(factor * context.U, factor * context.F, context.y, context.x)
+        assert relative_difference(model(together).values, kernel) < 1e-4
+
+
+def test_heads_do_not_start_alike():
+    context = CONTEXTS["square"]()
+    model = build(context, spread=0, heads=2)
+    model(context).values.square().sum().backward()
+    assert model.mixer.log_c.grad is not None
+    first, second = model.mixer.log_c.grad
+    assert relative_difference(first, second) > 1e-3
+
+
 def test_takes_inputs_and_outputs_on_different_domains():
     y, x = grids.from_points([0.0, 0.1, 0.35, 0.5, 0.8, 1.0]), grids.rectangle(4)
     context = Context(torch.randn(6, 3, dtype=torch.float64), torch.randn(16, 3, dtype=torch.float64), y, x)

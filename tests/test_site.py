@@ -4,9 +4,16 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
+import nbformat
 import pytest
+
+from browser import browser, errors, until
 
 ROOT = Path(__file__).parents[1]
 
@@ -22,7 +29,8 @@ def site(tmp_path_factory) -> Path:
 
 def test_every_page_is_in_it_and_is_found(site):
     pages = {path.stem for path in (ROOT / "docs").glob("*.md")} | {"index", "contributing", "changelog"}
-    assert pages <= {path.stem for path in site.glob("*.html")}
+    pages |= {f"gallery/{path.stem}" for path in (ROOT / "gallery").glob("*.py")} | {"gallery/index"}
+    assert pages <= {str(path.relative_to(site).with_suffix("")) for path in site.rglob("*.html")}
     entries = json.loads((site / "search" / "search_index.json").read_text())["docs"]
     assert pages <= {entry["location"].partition(".html")[0] or "index" for entry in entries}
     assert any("noise" in entry["text"] for entry in entries if entry["location"].startswith("time-series"))
@@ -42,5 +50,53 @@ def test_public_names_are_documented(site):
 
 
 def test_nothing_is_fetched_from_the_network(site):
-    for path in site.glob("*.html"):
+    for path in site.rglob("*.html"):
         assert not re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="https?://[^"]*"', path.read_text())
+
+
+def test_the_well_of_the_start_page():
+    found = json.loads((ROOT / "experiments" / "results" / "measurements" / "well.json").read_text())["results"]
+    words = " ".join((ROOT / "README.md").read_text().split())
+    assert f"{found['pairs']} levels of a well" in words
+    assert f"R² {found['r2']:.2f}; {100 * found['coverage']:.0f} % of them" in words
+
+
+@pytest.mark.parametrize("name", ["radial", "darcy", "mechanics"])
+def test_a_gallery_page_shows_what_was_printed_and_drawn_and_can_be_taken_away(site, name):
+    page = (site / "gallery" / f"{name}.html").read_text()
+    assert "held-out error" in page or "expected error" in page
+    figures = re.findall(rf'src="({name}-\d+-\d+\.png)"', page)
+    assert figures
+    assert all((site / "gallery" / figure).stat().st_size > 5000 for figure in figures)
+    assert f'href="{name}.ipynb"' in page
+    notebook = nbformat.read(site / "gallery" / f"{name}.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    assert notebook.cells[0].source.startswith("# ")
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert len(code) >= 2
+    assert not any(cell.outputs for cell in code)
+
+
+@pytest.fixture(scope="module")
+def address(site) -> Iterator[str]:
+    server = ThreadingHTTPServer(("localhost", 0), partial(_Quiet, directory=str(site)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://localhost:{server.server_port}"
+    server.shutdown()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""
+
+
+def test_the_search_finds_offset_in_a_browser(address, tmp_path):
+    """Without the network: the index lies in the site."""
+    with browser(tmp_path) as chrome:
+        chrome.get(f"{address}/index.html")
+        chrome.find_element("css selector", "input[name=query]").send_keys("offset")
+        found = until(
+            lambda: [e.text for e in chrome.find_elements("css selector", ".md-search-result__item") if e.text]
+        )
+        assert any("Offset and trend" in text for text in found)
+        assert errors(chrome) == []

@@ -134,6 +134,8 @@ def test_candidates_are_the_places_without_f(tmp_path, monkeypatch):
     assert possible.places.name(0) == "2024-01-22"
     with pytest.raises(InputError, match="f was measured at every place"):
         read_candidates(time_series(tmp_path, f=np.zeros(150)), kernel)
+    with pytest.raises(InputError, match=r"f must have a value for each place.*\(150,\); got \(7,\)"):
+        read_candidates(time_series(tmp_path, f=np.zeros(7)), kernel)
 
 
 def test_a_file_without_a_radius_is_sent_to_discover(tmp_path, kernelmap):

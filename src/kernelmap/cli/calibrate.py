@@ -1,6 +1,7 @@
 """`kernelmap calibrate`: whether a model's intervals hold what they say."""
 
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ from kernelmap.io import load_model
 from kernelmap.posterior import Kernel1dMap
 from kernelmap.posterior.kernel1d.draws import draw_from_prior
 from kernelmap.problems.world import draw_system
+from kernelmap.report.figures import check_picture
 
 SEED = 2_000_000
 """Of systems that no training draws."""
@@ -52,6 +54,12 @@ def calibrate(
     """
     if systems < 1:
         raise InputError(f"--systems must be at least 1, got {systems}.")
+    if d is not None and d < 2:
+        raise InputError(f"--d must be at least 2 pairs, got {d}.")
+    if noise is not None and not 0 <= noise < inf:
+        raise InputError(f"--noise must be a number from 0 on, relative to the size of f, got {noise}.")
+    if plot is not None:
+        check_picture(plot)
     loaded, _ = load_model(model)
     if not isinstance(loaded, Kernel1dMap):
         raise InputError(f"{model} is not a model of kernels of one coordinate; calibrate `kernel1d` or `radial`.")

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kernelmap.core.progress import working
 from kernelmap.core.terminal import shown
 from kernelmap.io import read_measurements
 
@@ -23,6 +24,8 @@ def check(file: Annotated[Path, tyro.conf.Positional]) -> None:
         file: HDF5 (.h5), NPZ (.npz), MAT (.mat) or CSV (.csv), in a layout of docs/your-data.md.
     """
     table = Table(title=Text(shown(file.name)), show_header=False)
-    for what, found in read_measurements(file).found.items():
+    with working("Reading the file"):
+        measurements = read_measurements(file)
+    for what, found in measurements.found.items():
         table.add_row(Text(what), Text(shown(found)))
     Console().print(table)

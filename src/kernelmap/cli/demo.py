@@ -11,6 +11,7 @@ from rich.table import Table
 
 from kernelmap.cli.discover import MODEL, print_diagnostics, results_table
 from kernelmap.core.metrics import coverage, exploration_measure, kernel_error, operator_error
+from kernelmap.core.progress import working
 from kernelmap.core.provenance import provenance
 from kernelmap.core.systems import SystemSet, strided_draws
 from kernelmap.discovery.discover import Discovery, discover
@@ -48,7 +49,8 @@ def demo(
         f"the {systems.pairs} pairs of the system [bold]{system}[/], which it has never seen, with {noise:.0%} noise."
     )
     context = measured.batch(draw[None], torch.tensor([0]))[0, 0]
-    discovery = discover(model, context, {"model": MODEL, "system": system, **provenance()})
+    with working("Finding the kernel"):
+        discovery = discover(model, context, {"model": MODEL, "system": system, **provenance()})
     console.print(results_table(discovery))
     print_diagnostics(discovery)
     rest = torch.ones(systems.pairs, dtype=torch.bool).index_fill(0, draw, False).nonzero()[:, 0]

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from kernelmap.cli.options import JsonFile
 from kernelmap.core.errors import InputError
+from kernelmap.core.progress import working
 from kernelmap.core.terminal import say
 from kernelmap.discovery import Discovery
 from kernelmap.discovery.diagnostics import MOST_NAMED
@@ -50,7 +51,8 @@ def discover(
     first, *others = files
     if others:
         return discover_many(files, model, out, json, jobs, device, keep_outliers)
-    discovery = discover_file(first, model, out, json, device, keep_outliers)
+    with working("Reading the file"):
+        discovery = discover_file(first, model, out, json, device, keep_outliers)
     if "radius" in (about := discovery.about):
         say(f"No radius given: {about['radius']:.4g} has the largest evidence of {about['radii']}.")
     Console().print(results_table(discovery))

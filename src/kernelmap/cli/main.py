@@ -3,6 +3,8 @@
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from io import TextIOWrapper
 from types import FrameType, ModuleType
@@ -13,6 +15,7 @@ COMMANDS = {
     "discover": "the hidden kernel behind measured pairs, with error bar and report",
     "predict": "responses to new inputs, with error bar, from a saved discovery",
     "suggest": "what to measure next, of the places in a file without f",
+    "app": "the same on a page in the browser, on this machine alone",
     "models": "what is shipped, with size, data and known errors",
     "generate": "a problem's data sets, with true kernels",
     "train": "a kernel map on a problem's systems",
@@ -26,7 +29,7 @@ COMMANDS = {
 
 OF_THE_PAPER = {"reproduce", "import-released", "bench"}
 
-EXTRAS = {"mlxtend": "mechanics"}
+EXTRAS = {"mlxtend": "mechanics", "streamlit": "app", "plotly": "app"}
 """Packages that are not always installed, and the extra that brings each."""
 
 MAX_MEMORY = "--max-memory"
@@ -84,7 +87,8 @@ def run(words: list[str]) -> int:
         from kernelmap.core.files.processes import end_with_named_parent
 
         end_with_named_parent()
-        command = module_of(name)
+        with loading(name):
+            command = module_of(name)
     except ModuleNotFoundError as error:
         return missing(error)
     if _is_main_thread():
@@ -104,6 +108,19 @@ def run(words: list[str]) -> int:
         where = f"{error.filename}: " if error.filename else ""
         return fail(f"{where}{error.strerror or error}. Nothing was half written; look at the place and try again.")
     return 0
+
+
+@contextmanager
+def loading(name: str) -> Iterator[None]:
+    """A line on a terminal while torch is imported, which may take seconds."""
+    on_terminal = sys.stderr.isatty()
+    if on_terminal:
+        print(f"kernelmap {name}: loading ...", end="", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        if on_terminal:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def module_of(name: str) -> ModuleType:

@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from kernelmap.core.errors import InputError
 from kernelmap.core.files import atomic_path, require_other
+from kernelmap.core.progress import working
 from kernelmap.io import load_discovery, read_inputs
 
 
@@ -35,8 +36,9 @@ def predict(
         raise InputError(f"--out must name a file .npz or .csv, got {out}.")
     require_other(out, discovery, file)
     found = load_discovery(discovery)
-    inputs = read_inputs(file, found.kernel)
-    mean, std = (inputs.laid_out(values) for values in found.predict(inputs.U, inputs.of_inputs))
+    with working("Predicting"):
+        inputs = read_inputs(file, found.kernel)
+        mean, std = (inputs.laid_out(values) for values in found.predict(inputs.U, inputs.of_inputs))
     with atomic_path(out) as temporary:
         if out.suffix == ".npz":
             np.savez(temporary, mean=mean, std=std, **inputs.places)  # pyright: ignore

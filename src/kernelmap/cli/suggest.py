@@ -12,6 +12,7 @@ from kernelmap.cli.discover import MODEL
 from kernelmap.cli.options import JsonFile
 from kernelmap.core.errors import InputError
 from kernelmap.core.files import write_json
+from kernelmap.core.progress import working
 from kernelmap.core.terminal import shown
 from kernelmap.discovery import discover
 from kernelmap.io import load_model, read_candidates, read_measurements
@@ -40,7 +41,8 @@ def suggest(
     measurements = read_measurements(file)
     if not measurements.has_radius:
         raise InputError(f"{file}: give the radius of the kernel, which `kernelmap discover` can find.")
-    found = discover(load_model(model)[0], measurements.context)
+    with working("Finding the kernel"):
+        found = discover(load_model(model)[0], measurements.context)
     possible = read_candidates(file if candidates is None else candidates, found.kernel)
     suggested = found.suggest(possible.U, count, possible.places)
     table = Table("measure", "mean band then", "of now", "information, nats", title=f"Of {len(possible.places)} places")

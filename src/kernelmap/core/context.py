@@ -179,13 +179,16 @@ def distinct_inputs(U: Float[Tensor, "N d"]) -> Int[Tensor, " d"]:
 
 
 MAGNITUDES = 1e-152, 1e152
-"""Of u and f, so that their squares, and ratios of them, are numbers."""
+"""Of u, f and lengths, so that their squares, and ratios of them, are numbers."""
 
 
 def check_magnitude(context: Context) -> None:
     """Refuse values whose squares double precision cannot hold."""
     least, most = MAGNITUDES
-    for name, values in (("u", context.U), ("f", context.F)):
+    grids = [(name, grid) for name, grid in (("y", context.y), ("x", context.x)) if not grid.is_point]
+    lengths = [(f"the points of {name}", grid.points) for name, grid in grids]
+    weights = [(f"the weights of {name}", grid.weights) for name, grid in grids]
+    for name, values in (("u", context.U), ("f", context.F), *lengths, *weights):
         largest = float(torch.linalg.vector_norm(values, inf))
         if largest > most or 0 < largest < least:
             raise InputError(

@@ -191,7 +191,10 @@ def responses(estimate: KernelEstimate, U: Tensor, places: Places | None = None)
             f"new inputs must be finite with shape ({y.size}, n), one row per grid point; got shape {tuple(U.shape)}."
         )
     with torch.no_grad():
-        return estimate.predict_at(U.to(estimate.kernel.right), places)
+        found = estimate.predict_at(U.to(estimate.kernel.right), places)
+    if not (torch.isfinite(found.mean).all() and torch.isfinite(found.std).all()):
+        raise InputError("the responses to these inputs are no numbers; give u in the unit that the kernel has.")
+    return found
 
 
 def check_one_system(context: Context) -> None:

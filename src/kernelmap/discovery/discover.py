@@ -9,6 +9,7 @@ import torch
 from kernelmap.core.context import Context, check_magnitude
 from kernelmap.core.errors import InputError
 from kernelmap.core.posterior import KernelPosterior
+from kernelmap.core.progress import part
 from kernelmap.discovery.check import Residual, check_heldout, classical, largest_residuals
 from kernelmap.discovery.diagnostics import diagnose
 from kernelmap.discovery.discovery import Discovery
@@ -74,11 +75,15 @@ def _one(model: KernelMap, context: Context, about: dict[str, Any] | None, devic
     if isinstance(model, ProbabilisticMap):
         model.check_context(context)
         with torch.no_grad():
-            model = model.select_model(context)
-            estimate = model.posterior(context)
-        check, open_questions = check_heldout(model, context), ()
+            with part("Choosing the form of the kernel", 0.0, 0.25):
+                model = model.select_model(context)
+            with part("Finding the kernel", 0.25, 0.5):
+                estimate = model.posterior(context)
+        with part("Checking it on pairs kept back", 0.5, 0.8):
+            check, open_questions = check_heldout(model, context), ()
     else:
-        estimate, check = find_kernel(model, context)
+        with part("Finding the kernel", 0.0, 0.8):
+            estimate, check = find_kernel(model, context)
         context, open_questions = estimate.context, point_diagnostics(model, estimate, check)
     with torch.no_grad():
         std = estimate.std
@@ -88,19 +93,22 @@ def _one(model: KernelMap, context: Context, about: dict[str, Any] | None, devic
                 "the kernel that fits these pairs is not a finite number everywhere. Check the units of u, f and the "
                 "grid, and drop pairs whose values are far from all others."
             )
-    identifiability = identifiability_of(context, estimate)
-    spikes = check_spikes(model, context) if isinstance(model, ProbabilisticMap) else None
-    residuals: tuple[Residual, ...] = ()
-    if isinstance(estimate, KernelPosterior):
-        with torch.no_grad():
-            residuals = largest_residuals(estimate)
+    with part("Asking what the pairs can determine", 0.8, 0.9):
+        identifiability = identifiability_of(context, estimate)
+        spikes = check_spikes(model, context) if isinstance(model, ProbabilisticMap) else None
+        residuals: tuple[Residual, ...] = ()
+        if isinstance(estimate, KernelPosterior):
+            with torch.no_grad():
+                residuals = largest_residuals(estimate)
+    with part("Finding the classical estimate", 0.9, 1.0):
+        beside = classical(context, estimate.beside_kernel(context.d, context.places))
     return Discovery(
         kernel=estimate.kernel,
         std=std,
         posterior=estimate,
         context=context,
         check=check,
-        classical=classical(context, estimate.beside_kernel(context.d, context.places)),
+        classical=beside,
         identifiability=identifiability,
         diagnostics=open_questions + diagnose(context, model, estimate, identifiability, check, residuals, spikes),
         residuals=residuals,

@@ -7,6 +7,7 @@ import torch
 
 from kernelmap.core.context import Context
 from kernelmap.core.grids import Grid
+from kernelmap.core.progress import tracked
 from kernelmap.posterior import Kernel1dMap
 
 FRACTIONS = (1.0, 0.5, 0.25, 0.125)
@@ -29,7 +30,7 @@ def select_radius(model: Kernel1dMap, context: Context) -> SelectedRadius:
     radii = [last * steps / count for steps in (round(fraction * count) for fraction in FRACTIONS) if steps >= 4]
     tried = {radius: cut(context, radius) for radius in radii}
     with torch.no_grad():
-        found = {radius: model.posterior(part).log_evidence for radius, part in tried.items()}
+        found = {radius: model.posterior(tried[radius]).log_evidence for radius in tracked(radii)}
     best = max(found, key=lambda radius: found[radius])
     return SelectedRadius(tried[best], best, found)
 

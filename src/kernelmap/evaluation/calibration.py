@@ -57,7 +57,7 @@ class Calibration:
         figure = Figure(figsize=(8, 3.4), layout="constrained")
         FigureCanvasAgg(figure)
         left, right = figure.subplots(1, 2)
-        left.hist(self.ranks.ravel(), BINS, (0, 1), density=True, color="0.6")
+        left.hist(self.ranks.ravel(), BINS, range=(0, 1), density=True, color="0.6")
         left.axhline(1, color="k", lw=1)
         left.set(xlabel="P(K < truth)", ylabel="density", title=f"{len(self.errors)} systems")
         levels = np.linspace(0.02, 0.98, 49)

@@ -44,7 +44,13 @@ def read_candidates(path: Path | str, kernel: Kernel) -> Candidates:
         raise InputError(f"{path}: candidates are the places of a mesh or a time series at which f was not measured.")
     free = np.ones(len(inputs.at), dtype=bool)
     if "f" in entries:
-        free = np.isnan(numbers(entries, "f").flat[inputs.at])
+        f = numbers(entries, "f")
+        if f.size != np.prod(inputs.shape):
+            raise InputError(
+                f"{path}: f must have a value for each place, NaN where it was not measured, in the shape "
+                f"{inputs.shape}; got {f.shape}."
+            )
+        free = np.isnan(f.flat[inputs.at])
     at = inputs.at[free]
     if not len(at):
         raise InputError(f"{path}: f was measured at every place where u is known; write NaN where it was not.")

@@ -1,7 +1,9 @@
 """`read_measurements`: from the path of a file to the context in it, and to what was found."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -39,13 +41,19 @@ class Measurements:
     places: int = 0
 
 
-def read_measurements(path: Path | str) -> Measurements:
-    """Format by the file's first bytes, layout by the names of its entries."""
+def read_measurements(path: Path | str, given: Mapping[str, Any] | None = None) -> Measurements:
+    """Format by the file's first bytes, layout by the names of its entries.
+
+    given: entries in the place of those of the file, such as a radius, an operator or a unit.
+    """
     path = existing_file(path, "a file of measurements (HDF5, NPZ, MAT or CSV)")
     try:
         with reading(path, "file of measurements", "write it again"):
             kind = file_format(path)
             entries = read_entries(path, kind, KNOWN)
+            if given and "a kernelmap context file" in entries:
+                raise InputError(f"{', '.join(given)} cannot be given for a file of tokens that kernelmap wrote.")
+            entries = entries | {name: np.asarray(value) for name, value in (given or {}).items()}
             layout = "context" if "a kernelmap context file" in entries else decide(entries)
             context, dropped = _context(path, entries, layout)
             if layout != "context" and (unknown := unknown_of(entries)) is not None:

@@ -13,12 +13,28 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from kernelmap.core.context import Context
 from kernelmap.core.grids import Grid
+from kernelmap.core.places import DATE
 from kernelmap.discovery import Discovery
 from kernelmap.operators import OPERATORS
 
 INK, FAINT, UNOBSERVED_COLOUR = "#1c2733", "#5b6875", "#e9ebee"
 MODEL, BAND, CLASSICAL, OUTSIDE = "#1b5e9e", "#bcd6ee", "#b4560f", "#b3261e"
+PRIOR, LOST = "#f3e3d3", "#9aa5b1"
+THEMED = {
+    "ink": INK,
+    "faint": FAINT,
+    "unobserved": UNOBSERVED_COLOUR,
+    "model": MODEL,
+    "band": BAND,
+    "classical": CLASSICAL,
+    "outside": OUTSIDE,
+    "prior": PRIOR,
+    "lost": LOST,
+}
+"""Colours that the page may set anew, as it does in the dark."""
+
 STYLE: dict[Any, Any] = {
     "font.size": 9.5,
     "legend.fontsize": 9,
@@ -128,6 +144,28 @@ def named(discovery: Discovery, variable: str) -> str:
     return discovery.about.get("labels", {}).get(f"{variable}_name", variable)
 
 
+def times(context: Context, pairs: np.ndarray) -> np.ndarray | None:
+    """When these pairs of one series were measured: days as dates, or numbers; None where that is not known."""
+    places = context.places
+    if places is None or places.names not in ((DATE,), ("t",)):
+        return None
+    values = array(places.values)[pairs, 0]
+    dated = places.names == (DATE,)
+    return np.datetime64("1970-01-01") + (values * 86400).astype("timedelta64[s]") if dated else values
+
+
+def set_times(axes: Any, at: np.ndarray, unit: str) -> None:
+    """Dates, or the time t with its unit, on the lower axis."""
+    if at.dtype.kind != "M":
+        axes.set_xlabel(with_unit("t", unit))
+        return
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    locator = AutoDateLocator(maxticks=6)
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+
+
 def unit(discovery: Discovery, *variables: str) -> str:
     labels = discovery.about.get("labels", {})
     return next((labels[f"{name}_unit"] for name in variables if f"{name}_unit" in labels), "")
@@ -160,7 +198,7 @@ def laid_out(figure: Any) -> Any:
 
 
 def inline_svg(figure: Any, name: str) -> str:
-    """The <svg> element alone, its text set in the font of the page and its ids unique there."""
+    """The <svg> element alone: text in the font of the page, colours the page may change, ids unique there."""
     from matplotlib import rc_context
 
     text = StringIO()
@@ -169,4 +207,6 @@ def inline_svg(figure: Any, name: str) -> str:
             text, format="svg", dpi=200, transparent=True, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type"))
         )
     element = text.getvalue()[text.getvalue().index("<svg") :]
+    for variable, colour in THEMED.items():
+        element = element.replace(f": {colour}", f": var(--{variable}, {colour})")
     return re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{name}-", element)

@@ -1,6 +1,6 @@
 """Pictures of the answer: the kernel (a few rows K(x_m, ·) where it has many), and its predictions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,12 @@ WITHOUT_BAND = (
     "error bar."
 )
 
+NEAR = 4.5
+"""Mesh steps around x_m that are drawn of a local kernel."""
+
+FAINTEST = 0.1
+"""Of the kernel's size: a classical estimate that is smaller would be an empty map, and is left out."""
+
 LOCAL = 0.05
 """A kernel with less of its mass than this beyond two mesh steps is local."""
 
@@ -37,9 +43,14 @@ LOCAL = 0.05
 def plot(discovery: Discovery, path: Path | str, truth: Tensor | None = None) -> None:
     """The kernel with its band, as PNG, SVG or PDF."""
     path = Path(path)
+    check_picture(path)
+    save_figure(kernel_figure(discovery, truth), path)
+
+
+def check_picture(path: Path) -> None:
+    """Whether a picture can be drawn to a file of this name."""
     if path.suffix not in (".png", ".svg", ".pdf"):
         raise InputError(f"cannot draw {path.name}: its name must end in .png, .svg or .pdf.")
-    save_figure(kernel_figure(discovery, truth), path)
 
 
 def kernel_figure(discovery: Discovery, truth: Tensor | None = None) -> Any:
@@ -58,7 +69,13 @@ def answer_pictures(discovery: Discovery, figure: Any) -> list[Picture]:
         kernel = Picture(
             "The kernel",
             (WITH_BAND if discovery.has_band else WITHOUT_BAND)
-            + ("" if discovery.kernel.x.size == 1 else " Shown are a few of its rows K(x, ·)."),
+            + ("" if discovery.kernel.x.size == 1 else " Shown are a few of its rows K(x, ·).")
+            + (
+                ""
+                if _neighbourhood(discovery) is None
+                else " They are local: each map is what lies around its x."
+                " A classical estimate that is too small to be seen beside it is left out."
+            ),
             drawing.inline_svg(figure, "kernel"),
         )
         pictures = [kernel, *map_pictures(discovery), *_material(discovery), *_hidden(discovery)]
@@ -66,7 +83,8 @@ def answer_pictures(discovery: Discovery, figure: Any) -> list[Picture]:
             return pictures
         caption = (
             "Each bar is the 95 % band of one measurement that was kept back. "
-            "Below, the same bars as errors: one that misses the line of zero is drawn red, with a cross."
+            "Below, the same bars as errors, in per cent of the typical size of f: one that misses the line of zero is "
+            "drawn red, with a cross."
         )
         if not bool(discovery.check.std.isfinite().all()):
             caption = "Measurements that were kept back; below, the errors. They are too few for a band."
@@ -164,7 +182,10 @@ def _kernel(discovery: Discovery, truth: Tensor | None) -> Any:
         # A classical estimate may swing far outside; it must not flatten the answer.
         margin = 0.08 * (high.max() - low.min()) or 1.0
         axes.set(ylim=(low.min() - margin, high.max() + margin), xlim=(at[0], at[-1]))
-        axes.set_ylabel(drawing.kernel_axis(discovery, i))
+        if len(mean) > 1 and y.components > 1:
+            axes.set_title(drawing.kernel_axis(discovery, i), loc="left", fontsize=9.5)
+        else:
+            axes.set_ylabel(drawing.kernel_axis(discovery, i))
     panels[-1].set_xlabel(drawing.coordinate_axis(discovery))
     drawing.legend_above(figure, panels[0])
     return figure
@@ -192,11 +213,13 @@ def _kernel_maps(
 ) -> Any:
     """One line of maps per row K(x_m, ·), x_m marked by a dot; kernels share one scale of colours."""
     y, x = discovery.kernel.y, discovery.kernel.x
-    kernels = {"discovered": mean, "classical": classical} | ({} if true is None else {"truth": true})
+    kernels = {"discovered": mean} | ({} if true is None else {"truth": true})
+    if np.abs(classical).max() > FAINTEST * np.abs(mean).max():
+        kernels["classical"] = classical
     columns = len(kernels) + discovery.has_band
-    figure = drawing.new_figure(drawing.HALF, 0.9 + drawing.HALF / columns * len(rows))
+    figure = drawing.new_figure(drawing.HALF, 1.2 + drawing.HALF / columns * len(rows))
     panels = figure.subplots(len(rows), columns, squeeze=False)
-    largest = np.abs(mean).max() or 1.0
+    largest, near = np.abs(mean).max() or 1.0, _neighbourhood(discovery)
     for i, row in enumerate(rows):
         for axes, (name, values) in zip(panels[i], kernels.items(), strict=False):
             coloured = drawing.draw_map(axes, y, values[i], cmap="RdBu_r", vmin=-largest, vmax=largest)
@@ -205,8 +228,7 @@ def _kernel_maps(
             bands = drawing.draw_map(panels[i, -1], y, band[i], cmap="Purples", vmin=0, vmax=band.max() or 1.0)
             panels[i, -1].set_title("± band" if i == 0 else "", fontsize=9.5)
         if x.dim == 2:
-            for axes in panels[i]:
-                axes.plot(*drawing.array(x.points[row % len(x.points)]), "o", mfc="white", mec=drawing.INK, ms=4)
+            _mark(panels[i], drawing.array(x.points[row % len(x.points)]), near)
     look = {"location": "bottom", "aspect": 15 * len(kernels), "label": "K(x, y)"}
     bars = [figure.colorbar(coloured, ax=panels[:, : len(kernels)], **look)]
     if discovery.has_band:
@@ -214,6 +236,23 @@ def _kernel_maps(
     for bar in bars:
         bar.ax.locator_params(nbins=3)
     return figure
+
+
+def _neighbourhood(discovery: Discovery) -> float | None:
+    """How far from x_m a map is drawn, where the kernel is local: the whole plane would look empty."""
+    kernel = discovery.kernel
+    if kernel.x.dim != 2 or kernel.x.components != 1 or far_mass(kernel) > LOCAL:
+        return None
+    low, high = kernel.y.points.amin(0), kernel.y.points.amax(0)
+    return NEAR * float((high - low).max()) / (len(kernel.y.points) ** 0.5 - 1)
+
+
+def _mark(panels: Iterable[Any], place: np.ndarray, near: float | None) -> None:
+    """x_m, and the part of the plane around it."""
+    for axes in panels:
+        axes.plot(*place, "o", mfc="white", mec=drawing.INK, ms=4)
+        if near is not None:
+            axes.set(xlim=(place[0] - near, place[0] + near), ylim=(place[1] - near, place[1] + near))
 
 
 def _prediction(discovery: Discovery, check: Check) -> Any:
@@ -227,7 +266,12 @@ def _prediction(discovery: Discovery, check: Check) -> Any:
     missed, band = np.abs(error) > band, band if known else np.zeros_like(band)
     figure = drawing.new_figure(drawing.HALF, 3.2)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
-    upper.axline((measured[0], measured[0]), slope=1, color=drawing.FAINT, lw=0.8)
+    at = drawing.times(check.heldout, some)
+    if at is None:
+        upper.axline((measured[0], measured[0]), slope=1, color=drawing.FAINT, lw=0.8)
+    else:
+        upper.plot(at, measured, "o", mfc="none", mec=drawing.INK, ms=4, label="measured")
+    where = measured if at is None else at
     lower.axhline(0, color=drawing.FAINT, lw=0.8)
     looks = (
         (~missed, drawing.MODEL, "o", "in its 95 % band" if known else "kept back"),
@@ -236,14 +280,18 @@ def _prediction(discovery: Discovery, check: Check) -> Any:
     for of, colour, marker, name in looks:
         look = {"fmt": marker, "color": colour, "ecolor": colour, "ms": 3, "elinewidth": 0.8}
         if of.any():
-            upper.errorbar(measured[of], (measured + error)[of], band[of], **look, label=name)
-            lower.errorbar(measured[of], 100 * error[of] / scale, 100 * band[of] / scale, **look)
+            upper.errorbar(where[of], (measured + error)[of], band[of], **look, label=name)
+            lower.errorbar(where[of], 100 * error[of] / scale, 100 * band[of] / scale, **look)
     f = drawing.named(discovery, "f")
-    upper.set_ylabel(f"predicted {f}")
-    lower.set(
-        xlabel=drawing.with_unit(f"measured {f}", drawing.unit(discovery, "f")), ylabel=f"error, % of\ntypical {f}"
-    )
-    lower.locator_params(axis="x", nbins=6)
+    unit = drawing.unit(discovery, "f")
+    lower.set_ylabel("error, %")
+    if at is None:
+        upper.set_ylabel(f"predicted {f}")
+        lower.set_xlabel(drawing.with_unit(f"measured {f}", unit))
+        lower.locator_params(axis="x", nbins=6)
+    else:
+        upper.set_ylabel(drawing.with_unit(f, unit))
+        drawing.set_times(lower, at, drawing.unit(discovery, "t"))
     figure.align_ylabels()
     drawing.legend_above(figure, upper)
     return figure

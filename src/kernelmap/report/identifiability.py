@@ -4,21 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from kernelmap.discovery import Discovery
+from kernelmap.discovery import Discovery, Identifiability
 from kernelmap.report import drawing
 from kernelmap.report.drawing import Picture
-
-PRIOR, LOST = "#f3e3d3", "#9aa5b1"
 
 
 def identifiability_pictures(discovery: Discovery) -> list[Picture]:
     """Where the pairs look, how many directions of the kernel they determine, and what is left to the prior."""
     found = discovery.identifiability
-    counted = (
-        ""
-        if found.informed_directions is None
-        else (f"; {found.informed_directions} of {len(found.spectrum)} stand out of the noise")
-    )
+    counted = "" if found.informed_directions is None else f"; {_counted(found)} stand out of the noise"
     with drawing.style():
         pictures = [
             Picture(
@@ -42,6 +36,12 @@ def identifiability_pictures(discovery: Discovery) -> list[Picture]:
                 drawing.inline_svg(_variance_reduction(discovery), "variance-reduction"),
             ),
         ]
+
+
+def _counted(found: Identifiability) -> str:
+    """Of a kernel between fields one row may have more directions than there are pairs."""
+    few = (found.informed_directions or 0) <= len(found.spectrum)
+    return f"{found.informed_directions} of {len(found.spectrum)}" if few else f"{found.informed_directions} of a row"
 
 
 def _rho(discovery: Discovery) -> Any:
@@ -70,7 +70,7 @@ def _spectrum(discovery: Discovery) -> Any:
     informed = found.informed_directions
     parts = (
         (slice(informed), drawing.MODEL, "direction" if informed is None else "stands out of the noise"),
-        (slice(len(index) if informed is None else informed, None), LOST, "lost in the noise"),
+        (slice(len(index) if informed is None else informed, None), drawing.LOST, "lost in the noise"),
     )
     for part, colour, name in parts:
         if len(index[part]):
@@ -94,7 +94,7 @@ def _variance_reduction(discovery: Discovery) -> Any:
         return figure
     at = drawing.position(y)
     axes.fill_between(at, known, color=drawing.BAND, lw=0, label="data")
-    axes.fill_between(at, known, 1, color=PRIOR, lw=0, label="prior")
+    axes.fill_between(at, known, 1, color=drawing.PRIOR, lw=0, label="prior")
     axes.plot(at, known, color=drawing.MODEL, lw=1.6)
     axes.set(xlabel=drawing.coordinate_axis(discovery), ylabel="fraction determined by data", ylim=(0, 1), xmargin=0)
     drawing.legend_above(figure, axes)

@@ -42,7 +42,7 @@ def render(discovery: Discovery, truth: Tensor | None = None, figure: Any | None
     )
     return environment.get_template("page.html.jinja").render(
         headline=_headline(discovery),
-        key_numbers=_key_numbers(discovery),
+        key_numbers=key_numbers(discovery),
         diagnostics=discovery.diagnostics,
         answer=answer_pictures(discovery, figure or kernel_figure(discovery, truth)),
         identifiability=identifiability_pictures(discovery),
@@ -56,40 +56,42 @@ def render(discovery: Discovery, truth: Tensor | None = None, figure: Any | None
 
 def _headline(discovery: Discovery) -> str:
     expected = discovery.identifiability.expected_error
-    known = f"A kernel, known to about {_percent(expected)}," if expected < 1 else "A kernel, hardly known,"
+    what = "A kernel," if discovery.hidden is None else "A medium, its kernel"
+    known = f"{what} known to about {percent(expected)}," if expected < 1 else f"{what} hardly known,"
     kernel = known if discovery.has_band else "A kernel without error bar"
-    found = f"{kernel if discovery.hidden is None else 'A medium'} from {discovery.context.d} pairs"
+    found = f"{kernel} from {discovery.context.d} pairs"
     if discovery.check is None:
         return f"{found}, {'too few' if discovery.has_band else 'none left'} to keep some back and check it"
-    return f"{found} that predicts unseen ones with {_percent(discovery.check.error)} error"
+    return f"{found} that predicts unseen ones with {percent(discovery.check.error)} error"
 
 
-def _key_numbers(discovery: Discovery) -> list[tuple[str, str]]:
+def key_numbers(discovery: Discovery) -> list[tuple[str, str]]:
+    """What one would say first: names and numbers."""
     noise = "estimated noise" if discovery.has_band else "not explained of f"
-    always = [("pairs used", str(discovery.context.d)), (noise, _percent(discovery.noise))]
+    always = [("pairs used", str(discovery.context.d)), (noise, percent(discovery.noise))]
     if discovery.has_band:
-        always.append(("expected error of the kernel", _percent(discovery.identifiability.expected_error)))
+        always.append(("expected error of the kernel", percent(discovery.identifiability.expected_error)))
     if (check := discovery.check) is None:
         return always
     return [
         *always,
-        ("error on held-out pairs", _percent(check.error)),
-        ("of them inside their 95 % interval", _percent(check.coverage)),
+        ("error on held-out pairs", percent(check.error)),
+        ("of them inside their 95 % interval", percent(check.coverage)),
     ]
 
 
 def _numbers(discovery: Discovery) -> list[tuple[str, str]]:
     found, check = discovery.identifiability, discovery.check
     return [
-        ("Expected error of the kernel, by its own posterior, in L²(ρ)", _percent(found.expected_error)),
-        ("Held-out error of the model", _percent(check and check.error)),
-        ("Held-out error of the classical estimate (DARTR)", _percent(check and check.classical_error)),
-        ("Held-out coverage of the 95 % interval", _percent(check and check.coverage)),
+        ("Expected error of the kernel, by its own posterior, in L²(ρ)", percent(found.expected_error)),
+        ("Held-out error of the model", percent(check and check.error)),
+        ("Held-out error of the classical estimate (DARTR)", percent(check and check.classical_error)),
+        ("Held-out coverage of the 95 % interval", percent(check and check.coverage)),
         (
             "Estimated noise, relative to the root mean square of f"
             if discovery.has_band
             else "Not explained of the pairs used, relative to the root mean square of f",
-            _percent(discovery.noise),
+            percent(discovery.noise),
         ),
         *_besides(discovery),
         ("Pairs used", str(discovery.context.d)),
@@ -121,7 +123,7 @@ def _laws(discovery: Discovery) -> list[tuple[str, str]]:
     if discovery.law is None:
         return []
     shown = [law for law in discovery.law.laws if law.probability > LEAST_PROBABILITY][:MOST_LAWS]
-    rows = [(f"{law.family}, {_percent(law.probability)}", str(law)) for law in shown]
+    rows = [(f"{law.family}, {percent(law.probability)}", str(law)) for law in shown]
     if discovery.law.best is None:
         rows.insert(0, ("none fits", "A kernel without a law explains the pairs better than every law that was tried."))
     return rows
@@ -132,7 +134,7 @@ def _suggestions(discovery: Discovery) -> list[tuple[str, str]]:
         return []
     now = discovery.next.band
     return [
-        (f"{number}. {suggestion.name}", f"narrows the mean band to {_percent(suggestion.band / now)} of today's")
+        (f"{number}. {suggestion.name}", f"narrows the mean band to {percent(suggestion.band / now)} of today's")
         for number, suggestion in enumerate(discovery.next.suggestions, 1)
     ]
 
@@ -141,15 +143,19 @@ def _origin(discovery: Discovery) -> list[tuple[str, str]]:
     about = discovery.about
     keys = [key for key in NAMES if key in about] + [key for key in about if key not in (*NAMES, "command")]
     return [
-        (NAMES.get(key, key.replace("_", " ").capitalize()), "unknown" if about[key] is None else str(about[key]))
+        (NAMES.get(key, key.replace("_", " ").capitalize()), "unknown" if about[key] is None else _told(about[key]))
         for key in keys
     ]
+
+
+def _told(value: Any) -> str:
+    return ", ".join(f"{name} = {of}" for name, of in value.items()) if isinstance(value, dict) else str(value)
 
 
 def _count(number: int | None) -> str:
     return "not measured" if number is None else str(number)
 
 
-def _percent(share: float | None) -> str:
+def percent(share: float | None) -> str:
     """Three digits, and no exponent for anything one would say aloud."""
     return "not measured" if share is None or isnan(share) else f"{float(f'{100 * share:.3g}'):g}\N{NO-BREAK SPACE}%"

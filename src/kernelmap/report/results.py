@@ -6,6 +6,7 @@ from pathlib import Path
 from kernelmap.core.context import Context
 from kernelmap.core.errors import InputError
 from kernelmap.core.files import file_sha256, locked, require_other, together, write_json
+from kernelmap.core.progress import part
 from kernelmap.core.provenance import provenance
 from kernelmap.core.terminal import encodable
 from kernelmap.discovery import Discovery, Suggestions, discover
@@ -44,7 +45,24 @@ def discover_file(
     """
     if json is not None:
         require_other(json, file)
-    measurements = read_measurements(file)
+    with part("Reading the file", 0.0, 0.1):
+        measurements = read_measurements(file)
+    with locked(out):
+        with part("", 0.1, 0.8):
+            discovery = discover_measured(measurements, file, model, device, keep_outliers)
+        with part("Writing the report", 0.8, 1.0):
+            write_results(discovery, out, json)
+    return discovery
+
+
+def discover_measured(
+    measurements: Measurements,
+    file: Path,
+    model: str | None = None,
+    device: str | None = None,
+    keep_outliers: bool = False,
+) -> Discovery:
+    """The kernel behind what was read from a file: with its radius, if none was given, its law, and what to measure."""
     model = model or default_model(measurements.context)
     loaded, _ = load_model(model)
     if keep_outliers and isinstance(loaded, Kernel1dMap):
@@ -55,14 +73,15 @@ def discover_file(
     if measurements.labels:
         about["labels"] = measurements.labels
     context = measurements.context
-    with locked(out):
-        if not measurements.has_radius and isinstance(loaded, Kernel1dMap):
+    if not measurements.has_radius and isinstance(loaded, Kernel1dMap):
+        with part("Choosing the radius", 0.0, 0.3):
             context, about["radius"], evidence = select_radius(loaded, context)
-            about["radii"] = ", ".join(f"{tried:.4g}" for tried in evidence)
+        about["radii"] = ", ".join(f"{tried:.4g}" for tried in evidence)
+    with part("", 0.3, 0.8):
         discovery = discover(loaded, context, about, device)
-        if has_laws(discovery.context, discovery.posterior):
+    if has_laws(discovery.context, discovery.posterior):
+        with part("Trying simple laws", 0.8, 1.0):
             discovery = replace(discovery, law=discovery.closed_form(), next=_suggested(file, measurements, discovery))
-        write_results(discovery, out, json)
     return discovery
 
 

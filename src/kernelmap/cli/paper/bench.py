@@ -14,6 +14,7 @@ from kernelmap.core.provenance import provenance
 from kernelmap.paper.benchmarks import BENCHMARKS
 from kernelmap.paper.benchmarks.own_use import bench_own_use
 from kernelmap.paper.benchmarks.plot import plot_discover_benchmark
+from kernelmap.report.figures import check_picture
 
 
 def run(words: list[str]) -> None:
@@ -43,6 +44,8 @@ def bench(
     """
     if plot is not None and what != "discover":
         raise InputError("only `bench discover` draws a plot; leave --plot out.")
+    if plot is not None:
+        check_picture(plot)
     if repeats < 1:
         raise InputError(f"--repeats must be at least 1, got {repeats}.")
     results = bench_own_use(model) if what == "own-use" else BENCHMARKS[what](repeats)

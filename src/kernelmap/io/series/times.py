@@ -22,7 +22,7 @@ def read_times(entries: Entries, name: str) -> Times:
     values = entries[name]
     dated = isinstance(values, np.ndarray) and values.dtype.kind in "MUSO" and values.ndim > 0
     values = days(values, name) if dated else numbers(entries, name)
-    if values.ndim > 2 or not values.size:
+    if values.ndim not in (1, 2) or not values.size:
         raise InputError(f"{name} must have shape (J,), or (S, J) for S runs, got {values.shape}.")
     return Times(values.reshape(1, -1) if values.size == max(values.shape) else values, dated)
 
@@ -43,6 +43,8 @@ def days(values: np.ndarray, name: str) -> np.ndarray:
 
 def date(day: float) -> np.datetime64:
     """The inverse of `days`, to the second."""
+    if np.isnan(day):
+        return np.datetime64("NaT", "s")
     return np.datetime64("1970-01-01", "s") + np.timedelta64(round(86400 * day), "s")
 
 

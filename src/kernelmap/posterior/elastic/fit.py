@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from kernelmap.core.progress import tracked
 from kernelmap.posterior.elastic.medium import Medium
 
 STEPS = 15
@@ -64,7 +65,7 @@ class Problem:
     def solve(self, start: Float[Tensor, " cells"] | None = None) -> Fit:
         """From a start, or the prior mean, downhill until a step hardly helps."""
         point, damping = self.at(self.mean if start is None else start), 1e-3
-        for _ in range(STEPS):
+        for _ in tracked(range(STEPS)):
             new = self._downhill(point, *self.normal_equations(point), damping)
             if new is None:
                 break

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from kernelmap.core.context import distinct_inputs
 from kernelmap.core.grids import Grid
-from kernelmap.core.progress import progress
 from kernelmap.posterior.kernel1d.components import Component, Features
 from kernelmap.posterior.kernel1d.errors import (
     ErrorShape,
@@ -34,10 +33,6 @@ from kernelmap.posterior.kernel1d.units import Units, trimmed_mean
 
 VALUES_AT_ONCE = 1_000_000
 """Of tokens, that are copied at a time."""
-
-MANY_PARTS = 20
-"""From which on a bar shows how many are done."""
-
 PILOT_PAIRS = 1000
 """At most so many pairs choose the components that all pairs are then given to."""
 
@@ -80,14 +75,11 @@ class Pairs(NamedTuple):
         d = len(self.f)
         return self if d <= count else self.chosen(torch.linspace(0, d - 1, count, device=self.f.device).long())
 
-    def parts(self) -> "Iterable[Pairs]":
+    def parts(self) -> "list[Pairs]":
         """So few at a time that arrays like their tokens take little memory."""
         numbers = torch.arange(len(self.f), device=self.f.device)
         at_once = max(1, VALUES_AT_ONCE // len(self.U))
-        if len(numbers) <= at_once:
-            return [self]
-        found = [self.chosen(some) for some in numbers.split(at_once)]
-        return found if len(found) < MANY_PARTS else progress(found, "Pairs")
+        return [self] if len(numbers) <= at_once else [self.chosen(some) for some in numbers.split(at_once)]
 
     def responses(self, features: Features, blocks: Iterable[int]) -> dict[int, Tensor]:
         """Uᵀ diag(w) Φ of these blocks, each (d, R)."""

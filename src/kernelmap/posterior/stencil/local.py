@@ -12,6 +12,7 @@ from kernelmap.core.context import Context, responding
 from kernelmap.core.domain import ContextShape
 from kernelmap.core.errors import InputError
 from kernelmap.core.mesh.lattice import Lattice
+from kernelmap.core.progress import tracked
 from kernelmap.maps.probabilistic import ProbabilisticMap
 from kernelmap.posterior.stencil.averaging import GAMMAS, Averaging
 from kernelmap.posterior.stencil.loss import LocalLoss
@@ -128,7 +129,7 @@ class LocalPosteriorMap(ProbabilisticMap):
     ) -> tuple[Float[Tensor, "*b"], Float[Tensor, "*b"]]:
         """The relative noise with the largest evidence, by the rows of some nodes, and twice its log evidence."""
         scores = []
-        for level in levels:
+        for level in tracked(levels):
             error = power * (self.prior.nugget_variance() + level[..., None, None].square())
             regression = self._regress(X[..., rows, :, :], f[..., rows, :], error)
             scores.append(-(regression.misfit + regression.log_det)[0].sum(dim=-1))

@@ -12,6 +12,7 @@ from kernelmap.core.context import Context
 from kernelmap.core.kernel import Kernel
 from kernelmap.core.mesh.lattice import Lattice, at_ends
 from kernelmap.core.posterior import ESTIMATES, KernelPosterior, Prediction, check_one_system
+from kernelmap.core.progress import tracked
 from kernelmap.core.state import prefixed, under
 from kernelmap.posterior.stencil.averaging import Averaging
 
@@ -148,7 +149,7 @@ class LocalPosterior(KernelPosterior):
         M, R = rows.shape[-3], rows.shape[-1]
         count = max(1, CHUNK // (R * U.shape[-1]))
         means, variances = [], []
-        for nodes in (slice(start, start + count) for start in range(0, M, count)):
+        for nodes in tracked([slice(start, start + count) for start in range(0, M, count)]):
             products = rows[..., nodes, :, :] @ self.lattice.subset(nodes).around(U, self.reach)
             means.append(products[..., -1, :].clone())  # a view would keep all products
             variances.append(products[..., :-1, :].square().sum(dim=-2))

@@ -63,6 +63,6 @@ def hypotheses(times: Times) -> dict[Correlation, float]:
         return {WHITE_NOISE: 0.0}
     shortest = float(steps.median())
     longest = max(LONGEST * times.length, 1.5 * shortest)
-    taus = torch.linspace(math.log(shortest), math.log(longest), TIMES_OF_DECAY).exp().tolist()
+    taus = torch.linspace(math.log(shortest), math.log(longest), TIMES_OF_DECAY, dtype=torch.float64).exp().tolist()
     tried = [Correlation(tau, nugget) for tau in taus for nugget in NUGGETS]
     return {WHITE_NOISE: math.log(0.5)} | dict.fromkeys(tried, math.log(0.5 / len(tried)))

@@ -10,6 +10,7 @@ weighed by their joint evidence: K = (Φ_1 ω_1 z_1, Φ_2 ω_2 z_2, ..) is one m
 """
 
 import math
+from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from kernelmap.core.errors import InputError
 from kernelmap.core.grids import Grid
 from kernelmap.posterior.kernel1d.components import Block, Component, Features, Spectrum
 from kernelmap.posterior.kernel1d.errors import white_noise
@@ -47,6 +49,9 @@ START = Block(warp=0.2), Spectrum(0, 8, 2), 60
 START_NOISE = 0.3
 """Relative to f."""
 
+ROUNDING = 1e-12
+"""Of tokens, relative to their size."""
+
 
 class Candidate(NamedTuple):
     """K = Φ (ω z), z ~ N(0, 1), in the user's units, and its log prior probability."""
@@ -67,6 +72,7 @@ def fit_inputs(
     """The joint fit of all inputs; y has a component for each."""
     inputs, one = U.split(len(y.points)), y.with_components(1)
     whitening = Whitening.of(C, Z)
+    check_inputs(inputs, whitening)
     power = size(whitening.T @ f) ** 2
     candidates = [[start(u, one, whitening, power / len(inputs))] for u in inputs]
     noise = START_NOISE**2 * power
@@ -80,6 +86,16 @@ def fit_inputs(
     return joint(U, f, y, prior, whitening, candidates)
 
 
+def check_inputs(inputs: Sequence[Float[Tensor, "N d"]], whitening: Whitening) -> None:
+    """Tokens of a constant input have nothing left beside an unknown offset but rounding, which must not be fitted."""
+    for number, u in enumerate(inputs, start=1):
+        if u.any() and size(u @ whitening.T.mT) < ROUNDING * size(u):
+            raise InputError(
+                f"input {number} varies no more than the offset and the trend of f that are unknown too; leave it out, "
+                'or set unknown = "none".'
+            )
+
+
 def start(u: Float[Tensor, "N d"], y: Grid, whitening: Whitening, power: float) -> Candidate:
     """A broad component whose responses have this power."""
     block, spectrum, count = START
@@ -87,7 +103,8 @@ def start(u: Float[Tensor, "N d"], y: Grid, whitening: Whitening, power: float) 
     features = block.features(t, 0.5 * float(t[1] - t[0]), count)
     omega = spectrum.weights(count, t.device)
     responses = whitening.T @ (u.mT @ (y.weights[:, None] * features)) * omega
-    return Candidate(features, omega * math.sqrt(power / float(responses.square().sum(dim=1).mean())), 0.0)
+    seen = float(responses.square().sum(dim=1).mean())
+    return Candidate(features, omega * math.sqrt(power / seen) if seen > 0 else omega, 0.0)
 
 
 def covariance(u: Float[Tensor, "N d"], y: Grid, candidate: Candidate) -> Float[Tensor, "d d"]:
