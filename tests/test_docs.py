@@ -23,7 +23,6 @@ from kernelmap.paper.tables.mechanics import TABLE4
 from kernelmap.paper.tables.radial import TABLE1, TABLE2
 from kernelmap.paper.tables.rows import Row
 from kernelmap.paper.tables.run import record_path, records
-from kernelmap.posterior import Kernel1dOptions
 from kernelmap.problems import PROBLEMS
 from kernelmap.problems.darcy import Darcy
 from kernelmap.problems.darcy import data as darcy
@@ -295,13 +294,3 @@ def test_options_of_problems_and_recipe_are_listed():
     }
     (recipe,) = re.findall(r"^\| the recipe \| (.*) \|$", text("docs/training.md"), re.MULTILINE)
     assert set(re.findall(r"--([\w-]+)", recipe)) == option_names(Recipe)
-
-
-def test_every_number_of_kernel1d_has_its_origin():
-    """Constants of the package, and options of the model, in the list of the card."""
-    origins = (ROOT / "docs" / "kernel1d.md").read_text().split("## Where every number comes from")[1]
-    code = "".join(path.read_text() for path in (ROOT / "src/kernelmap/posterior/kernel1d").glob("*.py"))
-    constants = re.findall(r"^([A-Z][A-Z_]+)(?:, [A-Z_]+)* =", code, re.MULTILINE)
-    options = [field.name for field in fields(Kernel1dOptions) if field.name not in ("learned_like", "rounds")]
-    assert len(constants) > 15
-    assert [name for name in (*constants, *options) if f"`{name}`" not in origins] == []
