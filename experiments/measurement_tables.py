@@ -9,6 +9,35 @@ def measurements() -> str:
     return markdown(["measured", "found"], rows)
 
 
+def noise_on_u() -> str:
+    """Errors relative to those with exact u; what was not covered or named."""
+    found = part("noise-on-u", "levels-1") | part("noise-on-u", "levels-2")
+    exact = part("noise-on-u", "exact")
+    rows = []
+    for level in ("1%", "5%") if found else ():
+        for how in ("ignored", "given", "estimated"):
+            systems = [(s[f"{level} {how}"], s["exact"]) for s in found.values()]
+            ratios = [own["error"] / clean["error"] for own, clean in systems]
+            bad = [r > 3 or own["coverage"] < 0.9 for r, (own, _) in zip(ratios, systems, strict=True)]
+            silent = sum(wrong and not own["said"] for wrong, (own, _) in zip(bad, systems, strict=True))
+            row = [
+                f"{np.median(ratios):.2f} / {max(ratios):.3g}",
+                f"{np.mean([own['coverage'] for own, _ in systems]):.0%}",
+            ]
+            said = sum(own["said"] for own, _ in systems)
+            rows.append([f"{level} noise, {how}", *row, f"{sum(bad)}", f"{said}", f"{silent}"])
+    if exact:
+        named = f"{len(exact['said'])} of {exact['systems']}"
+        rows.append(["no noise on u, systems of the simulated world", "", "", "", named, ""])
+    header = [
+        "u",
+        "error, of that with exact u, median / worst",
+        "in the band",
+        "above 3 times, or below 90 % in the band",
+    ]
+    return markdown([*header, "said to be biased", "above and not said"], rows)
+
+
 def outlier_rows() -> list[list[str]]:
     systems = list(part("measurements", "outliers").values())
     rows = []

@@ -30,6 +30,7 @@ TABLES = {
     "no-law": ("docs/after-discovery.md", named.no_law),
     "suggestions": ("docs/after-discovery.md", named.suggestions),
     "measurements": ("docs/measurements.md", measurement_tables.measurements),
+    "noise-on-u": ("docs/measurements.md", measurement_tables.noise_on_u),
     "darcy": ("docs/darcy.md", lambda: plane.darcy("test")),
     "darcy-noise": ("docs/darcy.md", lambda: plane.darcy("noise")),
     "darcy-mesh": ("docs/darcy.md", lambda: plane.darcy("mesh")),

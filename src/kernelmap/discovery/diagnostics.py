@@ -13,6 +13,7 @@ from kernelmap.core.domain import ContextShape, Domain
 from kernelmap.core.posterior import KernelEstimate, KernelPosterior
 from kernelmap.discovery.check import Check, Residual
 from kernelmap.discovery.identifiability import Identifiability
+from kernelmap.discovery.noisy_inputs import unknown_noise
 from kernelmap.discovery.spikes import Spikes
 from kernelmap.maps import KernelMap
 
@@ -30,6 +31,9 @@ UNOBSERVED_FRACTION = 0.3
 SHORT = 0.9
 PROPORTIONAL = 0.98
 """Correlation above which noise of a few percent hides what two inputs do each."""
+
+MOSTLY = 0.5
+"""Part of the variance of f's errors from noise on u, from which on it is named."""
 
 DECISIVE = 10.0
 """Log odds, 20000 to 1."""
@@ -66,6 +70,7 @@ def diagnose(
             _uncertain(identifiability.expected_error),
             _outliers(context, posterior.outliers) or _outlier(context, residuals),
             _inputs_together(context),
+            _noise_on_inputs(context, posterior, check),
         ]
         found = [*known, *found]
     if not model.any_range:
@@ -178,6 +183,24 @@ def _inputs_together(context: Context) -> Diagnostic | None:
                 "Give one of them, or measure while they differ.",
             )
     return None
+
+
+def _noise_on_inputs(context: Context, posterior: KernelPosterior, check: Check | None) -> Diagnostic | None:
+    """Noise that nobody named, and noise that was named and is most of f's errors."""
+    if (fraction := posterior.through_kernel) is not None and fraction >= MOSTLY:
+        return Diagnostic(
+            f"{fraction:.0%} of the variance of f's errors comes from noise on u.",
+            "What smoothing leaves of it is taken as errors of f; where u has fine structure the kernel may be biased.",
+            "Measure u again and average, or with smaller noise; more pairs do not help as much.",
+        )
+    if (noise := unknown_noise(context, posterior, check)) is None:
+        return None
+    name = f"input {noise.number + 1}" if context.y.components > 1 else "u"
+    return Diagnostic(
+        f"{name} seems to have noise of about {noise.std:.3g}: the kernel may be biased.",
+        f"Its effect on f is {noise.effect:.1f} times f's own errors, and the kernel was found as if u were exact.",
+        f'Give its level as u_std, such as {noise.std:.3g}, or u_std = "estimate".',
+    )
 
 
 def _far_out(check: Check) -> Diagnostic | None:

@@ -18,7 +18,7 @@ MOST_TOKENS = 2**26
 
 BYTES_PER_TOKEN = 40
 
-LABELS = ("u_name", "u_unit", "f_name", "f_unit", "x_unit", "t_unit")
+LABELS = ("u_name", "u_unit", "f_name", "f_unit", "x_name", "x_unit", "t_name", "t_unit")
 LONGEST_LABEL = 100
 
 
@@ -134,8 +134,10 @@ def context_of(
     dropped: str = "none",
     places: Places | None = None,
     blocks: tuple[int, ...] | None = None,
+    F_std: Tensor | None = None,
+    u_errors: Tensor | None = None,
 ) -> Context:
     """The context of at least two pairs; `dropped` says which others the file held."""
     if U.shape[-1] < 2:
         raise InputError(f"expected at least 2 pairs, got {U.shape[-1]} (dropped: {dropped}).")
-    return Context(U, F, y, x, places=places, blocks=blocks, operator=operator)
+    return Context(U, F, y, x, places, F_std, blocks, operator, u_errors=u_errors)

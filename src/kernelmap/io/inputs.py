@@ -23,6 +23,7 @@ from kernelmap.io.measurements import KNOWN
 from kernelmap.io.mesh import functions_on, mesh_step
 from kernelmap.io.placed import Inputs
 from kernelmap.io.series import series_inputs
+from kernelmap.io.series.noise import without_noise
 from kernelmap.io.series.times import days
 from kernelmap.io.tokens import token_inputs
 from kernelmap.operators import Convolution, Operator, Radial
@@ -102,6 +103,7 @@ def _on_mesh(entries: Entries, kernel: Kernel) -> Inputs:
         raise InputError(f"the kernel's radii have steps of {own:.6g}, the mesh {dx:.6g}; interpolate u to that step.")
     u, count = functions_on(entries, "u", len(x)), y.size
     require_finite("u", u)
+    u = without_noise(entries, u[None])[0][0]
     operator = Radial(dx, count)
     reached = np.broadcast_to(operator.reached(len(x)) | vanishes_outside(entries), u.shape)
     if not reached.any():

@@ -18,9 +18,10 @@ from kernelmap.io.integral import integral_context
 from kernelmap.io.layouts import LAYOUTS, also, decide
 from kernelmap.io.mesh import mesh_context
 from kernelmap.io.series import series_context
+from kernelmap.io.series.noise import left_on
 from kernelmap.io.tokens import token_context
 
-KNOWN = {"x2", "radius", "outside", "operator", "lags", "t_f", "unknown", *LABELS}.union(
+KNOWN = {"x2", "radius", "outside", "operator", "lags", "t_f", "f_std", "u_std", "unknown", *LABELS}.union(
     *(layout.names for layout in LAYOUTS.values())
 )
 
@@ -77,6 +78,8 @@ def read_measurements(path: Path | str, given: Mapping[str, Any] | None = None) 
     }
     if (other := also(entries, layout)) is not None:
         found["could also be"] = other
+    if context.u_errors is not None:
+        found["noise on u"] = f"smoothed; errors of ± {left_on(context.u_errors)} are left"
     if context.blocks is not None:
         found["inputs"] = f"{len(context.blocks)} that act together"
     if labels:
@@ -112,4 +115,4 @@ def _saved_context(path: Path) -> Context:
         raise InputError(f"expected one system, got a batch of shape {tuple(context.batch_shape)}; save one by one.")
     one = context[(0,) * len(context.batch_shape)].to(torch.float64)
     context = context_of(one.U, one.F, one.y, one.x, one.operator or "tokens", places=one.places, blocks=one.blocks)
-    return replace(context, unknown=one.unknown)
+    return replace(context, unknown=one.unknown, F_std=one.F_std, u_errors=one.u_errors)

@@ -18,6 +18,7 @@ from kernelmap.io.entries import (
     vanishes_outside,
     vector,
 )
+from kernelmap.io.series.noise import errors_of, without_noise
 from kernelmap.operators import Radial
 
 UNKNOWN_RADIUS = 1 / 3
@@ -34,6 +35,7 @@ def mesh_context(entries: Entries) -> tuple[Context, str]:
     require_finite("u", u)
     if np.isinf(f).any():
         raise InputError(f"f holds {np.isinf(f).sum()} infinite value(s); write NaN where it was not measured.")
+    u, u_errors = without_noise(entries, u[None])
     zero_outside = vanishes_outside(entries)
     operator = Radial(dx, _count_radii(entries, x, dx, zero_outside))
     measured, reached = ~np.isnan(f), zero_outside | operator.reached(len(x))
@@ -46,7 +48,7 @@ def mesh_context(entries: Entries) -> tuple[Context, str]:
         "radius and x must have the same unit.",
     )
     rows, points = np.nonzero(used)
-    tokens = operator.tokens_at(u, rows, points)
+    tokens = operator.tokens_at(u[0], rows, points)
     informative = tokens.any(dim=1)
     dropped = listed(
         {
@@ -57,7 +59,11 @@ def mesh_context(entries: Entries) -> tuple[Context, str]:
     )
     U, F = tokens[informative].T, torch.from_numpy(f[used])[informative][None]
     places = operator.places(x[points], rows, len(u) > 1).select(informative)
-    return context_of(U, F, operator.grid, grids.point(), operator.name, dropped, places), dropped
+    F_std = errors_of(entries, f.shape, used)
+    F_std = None if F_std is None else F_std[:, informative]
+    y = operator.grid
+    context = context_of(U, F, y, grids.point(), operator.name, dropped, places, F_std=F_std, u_errors=u_errors)
+    return context, dropped
 
 
 def mesh_step(x: np.ndarray) -> float:

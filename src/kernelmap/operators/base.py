@@ -47,6 +47,12 @@ class Operator(ABC):
     def reach(self) -> tuple[int, int]:
         """How many samples of u before and after x_j its tokens are made of."""
 
+    @classmethod
+    def on(cls, y: Grid) -> "Operator":
+        """The operator that has this grid."""
+        last, step = float(y.points[-1, 0]), float(y.points[1, 0] - y.points[0, 0])
+        return cls(step, round(last / step))
+
     @abstractmethod
     def tokens(self, windows: Float[Tensor, "n L"]) -> Float[Tensor, "n N"]:
         """Of windows of u that reach so far before and after a place."""

@@ -37,6 +37,12 @@ class Convolution(Operator):
         first = -self.count if self.lags == "two-sided" else 0
         return grids.from_points(self.step * torch.arange(first, self.count + 1, dtype=torch.float64))
 
+    @classmethod
+    def on(cls, y: Grid) -> "Convolution":
+        """Causal, or two-sided; those of a period have the grid of causal lags."""
+        last, step = float(y.points[-1, 0]), float(y.points[1, 0] - y.points[0, 0])
+        return cls(step, round(last / step), "two-sided" if y.points[0, 0] < 0 else "causal")
+
     @property
     def reach(self) -> tuple[int, int]:
         return self.count, self.count if self.lags == "two-sided" else 0

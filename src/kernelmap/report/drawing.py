@@ -114,7 +114,9 @@ def coordinate(discovery: Discovery) -> str:
 def coordinate_axis(discovery: Discovery) -> str:
     """Such as `r` or `lag s (days)`."""
     operator = OPERATORS.get(discovery.context.operator or "")
-    return with_unit(operator.axis if operator else coordinate(discovery), unit(discovery, "x", "t"))
+    axis, labels = operator.axis if operator else coordinate(discovery), discovery.about.get("labels", {})
+    name = labels.get("x_name") or labels.get("t_name")
+    return with_unit(f"{axis} in {name}" if name else axis, unit(discovery, "x", "t"))
 
 
 def kernel_axis(discovery: Discovery, row: int = 0) -> str:

@@ -119,6 +119,8 @@ class Fit:
     nuisance: what f has besides the kernel's response.
     correlation: of the errors in time, where it was looked for.
     T: the whitening of the pairs, where they had one.
+    nugget: part of the errors' variance that every measurement has for itself.
+    through_kernel: part that comes from noise on u, where that is known of.
     residuals: of the pairs from what the others say, in standard deviations, where outliers were looked for.
     """
 
@@ -129,6 +131,8 @@ class Fit:
     nuisance: Nuisance | None = None
     correlation: Correlation | None = None
     T: Float[Tensor, "n d"] | None = None
+    nugget: float = 1.0
+    through_kernel: float | None = None
     residuals: Float[Tensor, " d"] | None = None
 
     def kernel_moments(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -139,8 +143,12 @@ class Fit:
         """The same of measured responses to new inputs: noise and errors of jumps included; in units of `units.f`."""
         jumps = jump_variance(U, self.units.u, self.y, self.kernel_squared)
         parts, means, variances = self.expected_moments(U, Z)
-        factor = 1.0 if self.correlation is None else self.correlation.factor
-        return parts, means, variances + factor * self.mixture.error_variance(jumps)
+        return parts, means, variances + self.factor * self.mixture.error_variance(jumps)
+
+    @property
+    def factor(self) -> float:
+        """Of the variance of errors, and of what goes on beside the kernel, over all correlations to that of one."""
+        return 1.0 if self.correlation is None else self.correlation.factor
 
     def expected_moments(self, U: Float[Tensor, "N n"], Z: Float[Tensor, "n q"]) -> tuple[Tensor, Tensor, Tensor]:
         """The same of responses without errors, Uᵀ diag(w) K + Z β."""
@@ -150,7 +158,8 @@ class Fit:
         parts, means, variances = mixture.moments(weighted_sums(U, weights, mixture.features, mixture.blocks))
         if self.nuisance is not None:
             means = means + Z @ self.nuisance.values / self.units.f
-            variances = variances + mixture.white_variance()[:, None] * ((Z @ self.nuisance.S) * Z).sum(dim=1)
+            variance = self.factor * mixture.white_variance()[:, None]
+            variances = variances + variance * ((Z @ self.nuisance.S) * Z).sum(dim=1)
         return parts, means, variances
 
 

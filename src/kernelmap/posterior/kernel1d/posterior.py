@@ -123,6 +123,10 @@ class Kernel1dPosterior(KernelPosterior):
         return None if correlation is None else correlation.tau
 
     @property
+    def through_kernel(self) -> float | None:
+        return self.fits[0].through_kernel
+
+    @property
     def outliers(self) -> dict[int, float]:
         found: dict[int, float] = {}
         for fit in self.fits:
