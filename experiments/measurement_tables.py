@@ -26,6 +26,11 @@ def noise_on_u() -> str:
             ]
             said = sum(own["said"] for own, _ in systems)
             rows.append([f"{level} noise, {how}", *row, f"{sum(bad)}", f"{said}", f"{silent}"])
+    if found:
+        said = sum(s["exact"]["said"] for s in found.values())
+        rows.append(
+            ["exact u", "1", f"{np.mean([s['exact']['coverage'] for s in found.values()]):.0%}", "", f"{said}", ""]
+        )
     if exact:
         named = f"{len(exact['said'])} of {exact['systems']}"
         rows.append(["no noise on u, systems of the simulated world", "", "", "", named, ""])
