@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -193,7 +194,7 @@ def check_magnitude(context: Context) -> None:
     lengths = [(f"the points of {name}", grid.points) for name, grid in grids]
     weights = [(f"the weights of {name}", grid.weights) for name, grid in grids]
     for name, values in (("u", context.U), ("f", context.F), *lengths, *weights):
-        largest = float(values.abs().max())
+        largest = float(torch.linalg.vector_norm(values, inf))
         if largest > most or 0 < largest < least:
             raise InputError(
                 f"the largest value of {name} is {largest:.3g}; it must lie between {least:g} and {most:g}. Give "

@@ -14,6 +14,7 @@ from kernelmap.core.posterior import KernelEstimate, KernelPosterior
 from kernelmap.discovery.check import Check, Residual
 from kernelmap.discovery.identifiability import Identifiability
 from kernelmap.discovery.noisy_inputs import unknown_noise
+from kernelmap.discovery.spikes import Spikes
 from kernelmap.maps import KernelMap
 
 FEW_PAIRS = 20
@@ -23,6 +24,8 @@ RESIDUAL_THRESHOLD = 2.0
 OUTLIER = 10.0
 """Standard deviations that the other pairs leave: errors of the quadrature alone reach eight on exact data."""
 MOST_NAMED = 10
+MISSED = 3.0
+"""Standard deviations: an error of the kernel alone misses all responses to spikes together, by 3 in 0.3 % of cases."""
 MUCH_BETTER = 0.7
 UNOBSERVED_FRACTION = 0.3
 SHORT = 0.9
@@ -52,8 +55,10 @@ def diagnose(
     identifiability: Identifiability,
     check: Check | None,
     residuals: tuple[Residual, ...],
+    spikes: Spikes | None = None,
 ) -> tuple[Diagnostic, ...]:
     found = [
+        _spikes(context, spikes),
         _unobserved(context, identifiability.unobserved),
     ]
     if isinstance(posterior, KernelPosterior):
@@ -150,6 +155,18 @@ def _outlier(context: Context, residuals: tuple[Residual, ...]) -> Diagnostic | 
         f"The response of {names} is {sizes[far[0]]:.0f} standard deviations from what the others say.",
         "A mistake of measurement or of writing, or an input unlike all others.",
         "Look at it; leave it out if it is a mistake.",
+    )
+
+
+def _spikes(context: Context, spikes: Spikes | None) -> Diagnostic | None:
+    if spikes is None or spikes.rms_standardised_residual < MISSED:
+        return None
+    named = ", ".join(context.name(pair) for pair in spikes.pairs[:MOST_NAMED])
+    more = f" and {len(spikes.pairs) - MOST_NAMED} more" if len(spikes.pairs) > MOST_NAMED else ""
+    return Diagnostic(
+        f"Single values of u are far above all others, and f does not follow: {named}{more}.",
+        "Mistakes in u; the kernel is then made small wherever these values are.",
+        f"Look at u there; without these pairs the kernel is known to about {spikes.expected_error:.0%}.",
     )
 
 

@@ -31,7 +31,7 @@ def numbers(entries: Entries, name: str) -> np.ndarray:
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiu":
         kind = values.dtype if isinstance(values, np.ndarray) else type(values).__name__
         raise InputError(f"{name} must be an array of real numbers, got {kind}; write it in float64.")
-    return values.astype(np.float64, order="C")
+    return np.asarray(values, np.float64, order="C")
 
 
 def vector(entries: Entries, name: str, advice: str = "") -> np.ndarray:
