@@ -39,7 +39,11 @@ def fields_on(entries: Entries, name: str, shape: tuple[int, ...]) -> np.ndarray
     values, dims = numbers(entries, name), len(shape)
     if values.ndim not in (dims + 1, 2 * dims) or values.shape[-dims:] != shape:
         swapped = values.ndim > dims and values.shape[:dims] == shape
-        raise InputError(f"{name} must have shape {_wanted(shape)}, got {values.shape}.{SWAPPED if swapped else ''}")
+        last = f'np.moveaxis(d["{name}"], range({dims}), range(-{dims}, 0))'
+        raise InputError(
+            f"{name} must have shape {_wanted(shape)}, got {values.shape}.{SWAPPED if swapped else ''}",
+            {name: last} if swapped else None,
+        )
     require_finite(name, values)
     return values if values.ndim == 4 else values[:, None]
 

@@ -9,7 +9,10 @@ from kernelmap.core import grids
 from kernelmap.core.context import Context
 from kernelmap.core.errors import InputError
 from kernelmap.core.grids import Grid
-from kernelmap.io.entries import Entries, context_of, is_uniform, numbers, require_finite, vector
+from kernelmap.io.entries import Entries, context_of, is_uniform, numbers, require_finite, sorted_by, vector
+
+STRUCTURE = ("symmetric", "symmetry", "kink")
+"""Entries that say what the prior of K(x, y) = Σ v_i(x) Z_i(y) cannot: they would couple its factors."""
 
 NAMES = ("u", "f", "y", "x", "weights")
 
@@ -25,6 +28,11 @@ class Sampled(NamedTuple):
 
 def integral_context(entries: Entries) -> Context:
     """f_j(x) = ∫ K(x, y) u_j(y) dy of one system."""
+    if told := [name for name in STRUCTURE if name in entries]:
+        raise InputError(
+            f"the entry {told[0]}: symmetry of K, or a kink on its diagonal, cannot be told to the model integral, "
+            "which weighs x and y apart. Leave the entry out; the kernel found may be made symmetric afterwards."
+        )
     u, f, y, x = sampled(entries)
     if len(f) != 1:
         raise InputError(
@@ -55,7 +63,8 @@ def input_rows(entries: Entries, y: Grid) -> np.ndarray:
         swapped = u.ndim in (2, 3) and u.shape[-2] == y.size
         raise InputError(
             f"u must have shape (P, {y.size}) or (S, P, {y.size}), a row for each of P pairs with the values at the "
-            f"{y.size} points of y, got {u.shape}.{' Its axes seem swapped: rows are pairs here.' if swapped else ''}"
+            f"{y.size} points of y, got {u.shape}.{' Its axes seem swapped: rows are pairs here.' if swapped else ''}",
+            {"u": 'np.moveaxis(d["u"], -1, -2)'} if swapped else None,
         )
     require_finite("u", u)
     return u if u.ndim == 3 else u[None]
@@ -64,7 +73,11 @@ def input_rows(entries: Entries, y: Grid) -> np.ndarray:
 def _responses(entries: Entries, P: int, x: Grid) -> np.ndarray:
     """f as (S, P, M)."""
     f, M = numbers(entries, "f"), x.size
-    require_finite("f", f)
+    if bad := f.size - int(np.isfinite(f).sum()):
+        raise InputError(
+            f"f holds {bad} value(s) that are NaN or infinite; the model integral takes no missing values: leave out "
+            "the pairs, or the points of x, where f was not measured."
+        )
     if f.ndim == 3 and f.shape[1:] == (P, M):
         return f
     if M == 1 and f.size == P == max(f.shape, default=0):
@@ -81,7 +94,10 @@ def _responses(entries: Entries, P: int, x: Grid) -> np.ndarray:
     elif f.shape[-2:] == (M, P):
         hint = " Its axes seem swapped: rows are pairs here."
     one = f"(P,) = ({P},) or (S, {P})" if M == 1 else f"(P, M) = ({P}, {M}) or (S, {P}, {M})"
-    raise InputError(f"f must have shape {one}, a row for each pair of each of S systems, got {f.shape}.{hint}")
+    raise InputError(
+        f"f must have shape {one}, a row for each pair of each of S systems, got {f.shape}.{hint}",
+        {"f": 'np.moveaxis(d["f"], -1, -2)'} if "swapped" in hint else None,
+    )
 
 
 def input_grid(entries: Entries) -> Grid:
@@ -91,7 +107,8 @@ def input_grid(entries: Entries) -> Grid:
         if weights is None:
             raise InputError(
                 f"y holds {len(points)} points that are neither increasing on a line nor a uniform mesh; give weights, "
-                "the part of the domain that each point stands for."
+                "the part of the domain that each point stands for.",
+                sorted_by("y", entries, ["u"], -1) if points.shape[1] == 1 and "u" in entries else None,
             )
     else:
         weights = vector(entries, "weights")

@@ -14,7 +14,7 @@ from kernelmap.core.files import existing_file, reading
 from kernelmap.io.entries import LABELS, Entries, context_of, labels_of, unknown_of
 from kernelmap.io.fields import field_context
 from kernelmap.io.formats import file_format, read_entries
-from kernelmap.io.integral import integral_context
+from kernelmap.io.integral import STRUCTURE, integral_context
 from kernelmap.io.interaction import interaction_context
 from kernelmap.io.layouts import LAYOUTS, MESHES, also, decide
 from kernelmap.io.mesh import mesh_context
@@ -22,9 +22,20 @@ from kernelmap.io.series import series_context
 from kernelmap.io.series.noise import left_on
 from kernelmap.io.tokens import token_context
 
-KNOWN = {"radius", "outside", "operator", "lags", "t", "t_f", "f_std", "u_std", "unknown", "velocities", *LABELS}.union(
-    *(layout.names for layout in LAYOUTS.values())
-)
+KNOWN = {
+    "radius",
+    "outside",
+    "operator",
+    "lags",
+    "t",
+    "t_f",
+    "f_std",
+    "u_std",
+    "unknown",
+    "velocities",
+    *STRUCTURE,
+    *LABELS,
+}.union(*(layout.names for layout in LAYOUTS.values()))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kernelmap.core.errors import InputError
-from kernelmap.io.entries import Entries, is_uniform, numbers, outside_of, require_finite, vector
+from kernelmap.io.entries import Entries, is_uniform, numbers, outside_of, require_finite, sorted_by, vector
 from kernelmap.operators import Radial
 
 AXES = ("x",), ("x1", "x2"), ("x1", "x2", "x3")
@@ -42,7 +42,7 @@ class Mesh(NamedTuple):
 
 def read_mesh(entries: Entries) -> Mesh:
     names = max((names for names in AXES if set(names) <= set(entries)), key=len)
-    axes = tuple(_axis(vector(entries, name), name) for name in names)
+    axes = tuple(_axis(entries, name, axis - len(names)) for axis, name in enumerate(names))
     steps = [float(axis[-1] - axis[0]) / (len(axis) - 1) for axis in axes]
     if max(steps) - min(steps) > ALIKE * min(steps):
         raise InputError(
@@ -52,10 +52,14 @@ def read_mesh(entries: Entries) -> Mesh:
     return Mesh(axes, steps[0], outside_of(entries))
 
 
-def _axis(x: np.ndarray, name: str) -> np.ndarray:
+def _axis(entries: Entries, name: str, axis: int) -> np.ndarray:
+    x = vector(entries, name)
     require_finite(name, x)
     if len(x) < 3 or not (np.diff(x) > 0).all():
-        raise InputError(f"{name} must hold at least 3 increasing mesh points; sort {name}, u and f by {name}.")
+        raise InputError(
+            f"{name} must hold at least 3 increasing mesh points; sort {name}, u and f by {name}.",
+            sorted_by(name, entries, [other for other in ("u", "f") if other in entries], axis),
+        )
     if not is_uniform(x, x[0]):
         steps = np.diff(x)
         raise InputError(

@@ -73,7 +73,7 @@ def _split(steps: np.ndarray, record: Record) -> tuple[np.ndarray, np.ndarray]:
 
 def read_record(entries: Entries) -> Record:
     t = read_times(entries, "t")
-    step = common_step(t)
+    step = common_step(t, entries)
     return Record(t, step, _inputs(entries, *t.values.shape), _lags(entries), outside_of(entries, ("zero",)) == "zero")
 
 
@@ -116,7 +116,10 @@ def _inputs(entries: Entries, runs: int, samples: int) -> np.ndarray:
         return u
     one = "(J,), or (n, J) for n inputs that act together," if runs == 1 else f"({runs}, J) or ({runs}, n, J)"
     swapped = " Its axes seem swapped: times go last." if u.ndim == 2 and len(u) == samples else ""
-    raise InputError(f"u must have shape {one} with the J = {samples} times of t, got {u.shape}.{swapped}")
+    raise InputError(
+        f"u must have shape {one} with the J = {samples} times of t, got {u.shape}.{swapped}",
+        {"u": 'd["u"].T'} if swapped else None,
+    )
 
 
 def _lags(entries: Entries) -> Lags:

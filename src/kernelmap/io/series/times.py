@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kernelmap.core.errors import InputError
-from kernelmap.io.entries import Entries, is_uniform, numbers, require_finite
+from kernelmap.io.entries import Entries, is_uniform, numbers, require_finite, sorted_by
 
 DAY = np.timedelta64(1, "D").astype("timedelta64[us]")
 
@@ -48,12 +48,16 @@ def date(day: float) -> np.datetime64:
     return np.datetime64("1970-01-01", "s") + np.timedelta64(round(86400 * day), "s")
 
 
-def common_step(times: Times) -> float:
+def common_step(times: Times, entries: Entries) -> float:
     """Of all runs, which must be sampled in the same equal steps."""
     t = times.values
     require_finite("t", t)
     if t.shape[1] < 3 or not (np.diff(t, axis=1) > 0).all():
-        raise InputError("t must hold at least 3 increasing times; sort t, u and f by t, and drop times given twice.")
+        belonging = [name for name in ("u", "f") if name in entries and "t_f" not in entries]
+        raise InputError(
+            "t must hold at least 3 increasing times; sort t, u and f by t, and drop times given twice.",
+            sorted_by("t", entries, belonging, -1) if len(t) == 1 and "t_f" not in entries else None,
+        )
     if not all(is_uniform(run, run[0]) for run in t):
         steps = np.diff(t, axis=1)
         raise InputError(
