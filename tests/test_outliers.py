@@ -59,7 +59,7 @@ def test_residuals_are_those_of_leaving_a_pair_out(tmp_path):
     A = context.U.mT @ (found.y.weights[:, None] / found.units.u * found.mixture.features.blocks[cell.block])
     M = kappa * (1 / precision).diag() + alpha * (A * cell.given.omega.square()) @ A.mT
     inverse = torch.linalg.inv(M * found.units.f**2)
-    own = residuals(found, context.U, f, precision)
+    own = residuals(found, context.U, f, precision, torch.ones_like(f))
     torch.testing.assert_close(own.difference, (inverse @ f) / inverse.diagonal(), rtol=1e-5, atol=1e-9)
     noise = found.units.f**2 * kappa
     expected = 1 / inverse.diagonal() - noise / precision + noise

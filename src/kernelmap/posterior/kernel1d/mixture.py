@@ -99,42 +99,6 @@ def pool(
     return mean, weights @ (variances + (means - mean).square())
 
 
-class Weighed(NamedTuple):
-    """Components of one block under one shape of errors: their numbers, and the evidence of each."""
-
-    block: int
-    components: list[int]
-    pairs: Whitened
-    evidence: Evidence
-
-
-def weighed(
-    features: Features,
-    responses: Blocks,
-    f: Float[Tensor, " d"],
-    components: Iterable[int],
-    shapes: list[ErrorShape],
-    prior: Prior,
-    least_noise: float,
-) -> tuple[list[Weighed], Float[Tensor, "K G"]]:
-    """Evidence of components under every shape of errors, whose white part has at least the level `least_noise`.
-
-    Beside it the log of evidence times prior, of all components of all parts, for every γ.
-    """
-    block_of = {index: features.components[index].block for index in components}
-    groups = [(block, list(own)) for block, own in groupby(sorted(block_of), key=block_of.__getitem__)]
-    found = []
-    for shape in shapes:
-        for block, own in groups:
-            pairs = Whitened.of(responses[block], f, shape)
-            omegas = torch.stack([features.components[index].omega for index in own])
-            found.append(Weighed(block, own, pairs, evidence(pairs, omegas, prior.amplitude, least_noise**2)))
-    chosen = [features.components[index] for part in found for index in part.components]
-    parts = f.new_tensor([component.log_part for component in chosen])
-    log_odds = prior.log_odds[[component.odds for component in chosen]] + parts
-    return found, torch.cat([part.evidence.log_weight for part in found]) + log_odds[:, None]
-
-
 def weigh(
     features: Features,
     responses: Blocks,
@@ -144,20 +108,31 @@ def weigh(
     prior: Prior,
     least_noise: float,
 ) -> Mixture:
-    """Condition components under every shape of errors, and weigh them by evidence times prior."""
-    found, log_weights = weighed(features, responses, f, components, shapes, prior, least_noise)
-    weights = log_weights.flatten().softmax(dim=0).reshape(log_weights.shape)
+    """Condition components under every shape of errors, and weigh them by evidence times prior.
+
+    least_noise: level of the white part of the errors, at least.
+    """
+    block_of = {index: features.components[index].block for index in components}
+    blocks = [(block, list(own)) for block, own in groupby(sorted(block_of), key=block_of.__getitem__)]
+    tried: list[tuple[int, Whitened, Evidence, int]] = []
+    log_weights = []
+    for shape in shapes:
+        for block, own in blocks:
+            pairs = Whitened.of(responses[block], f, shape)
+            omegas = torch.stack([features.components[index].omega for index in own])
+            given = evidence(pairs, omegas, prior.amplitude, least_noise**2)
+            tried += [(index, pairs, given, number) for number, index in enumerate(own)]
+            log_weights.append(given.log_weight)
+    numbers = torch.tensor([index for index, *_ in tried], device=f.device)
+    log_odds = torch.stack([prior.log_odds[c.odds] + c.log_part for c in features.components])[numbers]
+    log_weight = torch.cat(log_weights) + log_odds[:, None]
+    weights = log_weight.flatten().softmax(dim=0).reshape(log_weight.shape)
     total = weights[weights > PRUNED].sum()
-    cells, rows = [], iter(weights)
-    for block, own, pairs, given in found:
-        for number, index in enumerate(own):
-            row = next(rows)
-            chosen = (row > PRUNED).nonzero()[:, 0]
-            if len(chosen):
-                component = features.components[index]
-                log_odds = float(prior.log_odds[component.odds]) + component.log_part
-                conditioned = given.conditioned(pairs, number, chosen, row[chosen] / total)
-                cells.append(Cell(block, pairs.shape, conditioned, log_odds))
-    numbers = torch.tensor([index for part in found for index in part.components], device=f.device)
+    cells = []
+    for (index, pairs, given, number), row, odds in zip(tried, weights, log_odds.tolist(), strict=True):
+        chosen = (row > PRUNED).nonzero()[:, 0]
+        if len(chosen):
+            conditioned = given.conditioned(pairs, number, chosen, row[chosen] / total)
+            cells.append(Cell(features.components[index].block, pairs.shape, conditioned, odds))
     each = f.new_zeros(len(features.components)).index_add(0, numbers, weights.sum(dim=1))
-    return Mixture(features, cells, each, float(log_weights.logsumexp(dim=(0, 1))))
+    return Mixture(features, cells, each, float(log_weight.logsumexp(dim=(0, 1))))

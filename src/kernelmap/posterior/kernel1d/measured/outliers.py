@@ -65,8 +65,12 @@ def residuals(
     U: Float[Tensor, "N d"],
     f: Float[Tensor, " d"],
     precision: Float[Tensor, " d"],
+    good: Float[Tensor, " d"],
 ) -> Residuals:
-    """Under the likeliest cell of the mixture, in units of f; `precision` is that under which it was found."""
+    """Under the likeliest cell of the mixture, in units of f.
+
+    precision: that under which it was found; good: that of the pairs if none is an outlier.
+    """
     cell = max(found.mixture.cells, key=lambda cell: float(cell.given.weights.max()))
     best = cell.given.weights.argmax()
     kappa, nugget = float(cell.given.kappa[best]), cell.shape.nugget
@@ -84,7 +88,7 @@ def residuals(
         _, variances = cell.given.moments(T.mT @ (T @ A))
         seen, v = T.mT @ (T @ f - means[best]), variances[best]
     left = torch.maximum(kappa * inverse - v, LEAVES_LITTLE * kappa * inverse)
-    own = kappa * nugget * (1 / precision - 1)
+    own = kappa * nugget * found.nugget * (1 / precision - 1 / good)
     variance = (kappa**2 / left - own).clamp(min=LEAVES_LITTLE * kappa)
     single = Pairs(U, f, torch.ones_like(f), found.y, found.units.u)
     quadrature = QUADRATURE * single.quadrature_variance(found.mixture) + (LEAST_ERROR * size(f - f.median())) ** 2
