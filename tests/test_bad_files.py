@@ -170,7 +170,7 @@ def test_entries_with_other_capitals_are_mended(tmp_path, kernelmap):
 
 
 def test_what_else_a_file_could_be_is_three_lines_away(tmp_path, kernelmap):
-    np.savez(tmp_path / "mine.npz", **(FIELDS | {"radius": np.asarray(0.3)}))
+    np.savez(tmp_path / "mine.npz", **(FIELDS | {"radius": np.asarray(0.3)}))  # pyright: ignore
     code, out, _ = kernelmap("check", tmp_path / "mine.npz")
     assert code == 0
     assert re.search(r"operator\s+│ fields", out)
