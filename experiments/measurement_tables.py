@@ -26,6 +26,11 @@ def noise_on_u() -> str:
             ]
             said = sum(own["said"] for own, _ in systems)
             rows.append([f"{level} noise, {how}", *row, f"{sum(bad)}", f"{said}", f"{silent}"])
+    if found:
+        said = sum(s["exact"]["said"] for s in found.values())
+        rows.append(
+            ["exact u", "1", f"{np.mean([s['exact']['coverage'] for s in found.values()]):.0%}", "", f"{said}", ""]
+        )
     if exact:
         named = f"{len(exact['said'])} of {exact['systems']}"
         rows.append(["no noise on u, systems of the simulated world", "", "", "", named, ""])
@@ -110,3 +115,20 @@ def groundwater_rows() -> list[list[str]]:
         ["its heads inside their 95 % band", f"{found['coverage']:.1%}"],
         ["its errors go on for", f"{found['error_time']:.0f} days"],
     ]
+
+
+def groundwater_page() -> str:
+    ours, theirs = part("gallery", "groundwater"), part("gallery", "pastas")
+    rows = [
+        ["kernelmap, `kernel1d`", str(ours["pairs"]), f"{ours['r2']:.3f}", f"{ours['coverage']:.1%}"],
+        [f"pastas {theirs['version']}", str(theirs["pairs"]), f"{theirs['r2']:.3f}", "-"],
+    ]
+    return markdown(["", "heads used", "R² of the second half", "of it inside the 95 % band"], rows)
+
+
+def green_page() -> str:
+    rows = []
+    for name, row in part("gallery", "green").items():
+        errors = [f"{100 * row[key]:.2f}" for key in ("error", "classical")]
+        rows.append([f"{name} pairs", *errors, f"{row['coverage']:.1%}"])
+    return markdown(["equation, pairs", "error of K, percent", "DARTR's", "of K inside its 95 % band"], rows)

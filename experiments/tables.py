@@ -30,6 +30,8 @@ TABLES = {
     "no-law": ("docs/after-discovery.md", named.no_law),
     "suggestions": ("docs/after-discovery.md", named.suggestions),
     "measurements": ("docs/measurements.md", measurement_tables.measurements),
+    "gallery-groundwater": ("docs/gallery/groundwater.md", measurement_tables.groundwater_page),
+    "gallery-green": ("docs/gallery/green.md", measurement_tables.green_page),
     "noise-on-u": ("docs/measurements.md", measurement_tables.noise_on_u),
     "darcy": ("docs/darcy.md", lambda: plane.darcy("test")),
     "darcy-noise": ("docs/darcy.md", lambda: plane.darcy("noise")),

@@ -9,14 +9,14 @@ from torch import Tensor
 
 from kernelmap.core import grids
 from kernelmap.core.grids import Grid
-from kernelmap.operators.base import Operator
+from kernelmap.operators.sampled import SampledOperator
 
 Lags = Literal["causal", "two-sided", "periodic"]
 LAGS: tuple[Lags, ...] = get_args(Lags)
 
 
 @dataclass(frozen=True)
-class Convolution(Operator):
+class Convolution(SampledOperator):
     """f(t) = ∫ K(s) u(t - s) ds, by the trapezoidal rule at the lags s_k = k step.
 
     causal: 0 <= s <= R, the memory. two-sided: -R <= s <= R. periodic: 0 <= s <= R, at most the period, and u goes on
@@ -26,6 +26,7 @@ class Convolution(Operator):
     lags: Lags = "causal"
 
     name: ClassVar[str] = "convolution"
+    formula: ClassVar[str] = "f(t) = ∫ K(s) u(t-s) ds"
     coordinate: ClassVar[str] = "s"
     axis: ClassVar[str] = "lag s"
     place: ClassVar[str] = "t"

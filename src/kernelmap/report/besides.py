@@ -1,4 +1,4 @@
-"""What f has besides the kernel's response, its outliers and what its errors are like, as rows of tables."""
+"""What is found besides the kernel: offsets of f, outliers, what errors are like, Poisson's ratio; as rows."""
 
 from kernelmap.discovery import Discovery
 from kernelmap.report.drawing import unit
@@ -12,6 +12,8 @@ def besides(discovery: Discovery) -> list[tuple[str, list[str]]]:
         (f"{name} of f", [f"{value:.4g} ± {std:.2g} {units[name]}".rstrip()])
         for name, (value, std) in estimate.nuisance.items()
     ]
+    if estimate.hidden is not None and "poisson_ratio" in estimate.hidden.constants:
+        rows.append(("Poisson's ratio of the medium", [f"{estimate.hidden.constants['poisson_ratio']:.3f}"]))
     if estimate.outliers:
         named = [f"{discovery.context.name(pair)}: {size:+.0f}" for pair, size in estimate.outliers.items()]
         rows.append(("outliers, in standard deviations", named))

@@ -120,13 +120,12 @@ def coordinate_axis(discovery: Discovery) -> str:
 
 
 def kernel_axis(discovery: Discovery, row: int = 0) -> str:
-    """K with its unit, f per u and per x, where all three are known; of several inputs, that of one."""
+    """K with its unit, where that is known; of several inputs, that of one."""
     if not discovery.context.x.is_point:
         return "K(x, y)"
-    units = unit(discovery, "f"), part(unit(discovery, "u"), row), unit(discovery, "x", "t")
     of = f" of {input_name(discovery, row)}" if discovery.context.y.components > 1 else ""
     name = f"K({coordinate(discovery)}){of}"
-    return with_unit(name, f"{units[0]} / ({units[1]} · {units[2]})" if all(units) else "")
+    return with_unit(name, part(unit(discovery, "K"), row))
 
 
 def input_name(discovery: Discovery, number: int) -> str:

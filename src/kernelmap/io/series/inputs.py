@@ -29,7 +29,7 @@ def series_inputs(entries: Entries, kernel: Kernel) -> Inputs:
     tokens = positions.tokens(record, operator, reached)
     times = positions.times
     rows, _ = np.nonzero(reached)
-    of_inputs = operator.places(times[reached], rows, len(times) > 1)
+    of_inputs = operator.places(times[reached], rows, len(times) > 1, "date" if record.t.dated else "")
     if record.t.dated:
         times = np.array([date(day) for day in times.flat])
     return Inputs(
@@ -38,6 +38,7 @@ def series_inputs(entries: Entries, kernel: Kernel) -> Inputs:
         np.flatnonzero(reached),
         {"t": times.reshape(positions.shape)},
         of_inputs,
+        entries.get("f"),
     )
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from kernelmap.core.errors import InputError
-from kernelmap.io.entries import Entries, numbers, require_finite, vanishes_outside, word
+from kernelmap.io.entries import Entries, numbers, outside_of, require_finite, word
 from kernelmap.io.series.noise import without_noise
 from kernelmap.io.series.times import Times, common_step, read_times
 from kernelmap.operators import LAGS, Convolution, Lags
@@ -74,7 +74,7 @@ def _split(steps: np.ndarray, record: Record) -> tuple[np.ndarray, np.ndarray]:
 def read_record(entries: Entries) -> Record:
     t = read_times(entries, "t")
     step = common_step(t)
-    return Record(t, step, _inputs(entries, *t.values.shape), _lags(entries), vanishes_outside(entries))
+    return Record(t, step, _inputs(entries, *t.values.shape), _lags(entries), outside_of(entries, ("zero",)) == "zero")
 
 
 def without_noise_on(record: Record, entries: Entries) -> tuple[Record, Tensor | None]:
