@@ -130,11 +130,11 @@ def weigh(
     log_weight = torch.cat(log_weights) + log_odds[:, None]
     weights = log_weight.flatten().softmax(dim=0).reshape(log_weight.shape)
     total = weights[weights > PRUNED].sum()
-    components = []
+    found = []
     for (index, pairs, given, number), row, odds in zip(tried, weights, log_odds.tolist(), strict=True):
         chosen = (row > PRUNED).nonzero()[:, 0]
         if len(chosen):
             conditioned = given.conditioned(pairs, number, chosen, row[chosen] / total)
-            components.append(MixtureComponent(features.components[index].block, pairs.shape, conditioned, odds))
+            found.append(MixtureComponent(features.components[index].block, pairs.shape, conditioned, odds))
     each = f.new_zeros(len(features.components)).index_add(0, numbers, weights.sum(dim=1))
-    return Mixture(features, components, each, float(log_weight.logsumexp(dim=(0, 1))))
+    return Mixture(features, found, each, float(log_weight.logsumexp(dim=(0, 1))))
