@@ -118,7 +118,7 @@ EPOCHS: dict[int, dict[Task, int]] = {
 }
 
 SPECTRAL: dict[int, dict[Task, tuple[int, int]]] = {
-    20: {"g-to-p": (2, 120), "b-to-p": (2, 50)},
+    20: {"g-to-p": (3, 80), "b-to-p": (2, 50)},
     50: {"g-to-p": (2, 200), "b-to-p": (2, 80), "p-to-g": (2, 60)},
 }
 """Layers and epochs of NAO with W pointwise + spectral; its batches are smaller."""
