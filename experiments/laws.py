@@ -18,7 +18,7 @@ from kernelmap.core import Context, grids
 from kernelmap.discovery.laws import closed_form
 from kernelmap.io import load_model
 from kernelmap.maps import ProbabilisticMap
-from kernelmap.operators import Convolution, Operator, Radial
+from kernelmap.operators import Convolution, Radial, SampledOperator
 
 SEED, PAIRS, NOISE = 0, 100, 0.01
 STEP, COUNT, FINER = 0.05, 200, 8
@@ -74,7 +74,7 @@ def inputs(x: np.ndarray, seed: int) -> np.ndarray:
     return (size * np.sin(k * x + phase)).sum(axis=1)
 
 
-def system(operator: Operator, shape: Shape, seed: int, pairs: int = PAIRS, noise: float = NOISE) -> Context:
+def system(operator: SampledOperator, shape: Shape, seed: int, pairs: int = PAIRS, noise: float = NOISE) -> Context:
     """Pairs at random places; f by the midpoint rule on the finer mesh."""
     fine = STEP / FINER
     samples = 3 * COUNT
@@ -102,7 +102,7 @@ def shipped() -> ProbabilisticMap:
     return model
 
 
-def operator_of(name: str) -> Operator:
+def operator_of(name: str) -> SampledOperator:
     return Radial(STEP, COUNT) if name == "radial" else Convolution(STEP, COUNT)
 
 

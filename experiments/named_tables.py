@@ -26,13 +26,16 @@ def no_law() -> str:
 
 
 def suggestions() -> str:
-    """Mean over systems of the band, relative to that before."""
+    """Median and mean over systems of the band, relative to that before."""
     systems = part("suggestions", "narrowing").values()
-    expected, suggested = (np.mean([s[key] / s["before"] for s in systems]) for key in ("expected", "suggested"))
-    random = np.mean([np.mean(s["random"]) / s["before"] for s in systems])
-    rows = [
-        ["three at random", "-", f"{random:.3f}", f"{1 - random:.1%}"],
-        ["the three suggested", f"{expected:.3f}", f"{suggested:.3f}", f"{1 - suggested:.1%}"],
-        ["times as much", "", "", f"{(1 - suggested) / (1 - random):.2f}"],
-    ]
+    bands = {key: [s[key] / s["before"] for s in systems] for key in ("expected", "suggested")}
+    bands["random"] = [np.mean(s["random"]) / s["before"] for s in systems]
+    rows = []
+    for name, over in (("median", np.median), ("mean", np.mean)):
+        expected, suggested, random = (float(over(bands[key])) for key in ("expected", "suggested", "random"))
+        rows += [
+            [f"three at random, {name}", "-", f"{random:.3f}", f"{1 - random:.1%}"],
+            [f"the three suggested, {name}", f"{expected:.3f}", f"{suggested:.3f}", f"{1 - suggested:.1%}"],
+            [f"times as much, {name}", "", "", f"{(1 - suggested) / (1 - random):.2f}"],
+        ]
     return markdown(["measured", "band expected, of that before", "band found", "narrowed by"], rows)

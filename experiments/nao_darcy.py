@@ -1,6 +1,6 @@
 """The trained NAO rows of Table 3 put to two questions: another mesh, and the microstructure in its own kernel.
 
-    python experiments/nao_darcy.py [mesh|microstructure]
+    python experiments/nao_darcy.py [mesh-20|mesh-50|microstructure]
 
 Needs the runs of `kernelmap reproduce table3 --out experiments/results/paper`; writes results/darcy/nao-PART.json.
 """
@@ -8,6 +8,7 @@ Needs the runs of `kernelmap reproduce table3 --out experiments/results/paper`; 
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,21 +31,17 @@ COARSE, FINE = 21, 41
 D = 50
 
 
-def another_mesh() -> dict[str, Any]:
+def another_mesh(d: int, dk: int) -> dict[str, Any]:
     """Trained on 21 x 21 nodes, evaluated on those and on 41 x 41, with the same media and sources.
 
     Every node has the weight of a cell, those of the boundary too: a sum over 21 x 21 nodes is the integral and half a
     step times that over the boundary. The finer mesh is given with weights of its cells, and with that measure.
     """
-    results = {}
-    for d, dk in ((20, 20), (50, 40)):
-        model = load_model(RUNS / f"nao-{d}-{dk}-g-to-p")[0].double()
-        coarse, fine = (darcy("g-to-p", n, truth=False) for n in (COARSE, FINE))
-        same = measure_of_training(fine.test.y)
-        cases = {"21, as trained": coarse, "41, weights of cells": fine, "41, measure of training": on(fine, same)}
-        for name, data in cases.items():
-            results[f"d = {d}, {name}"] = errors_on_darcy(model, data, d)["systems"]["test"]
-    return results
+    model = load_model(RUNS / f"nao-{d}-{dk}-g-to-p")[0].double()
+    coarse, fine = (darcy("g-to-p", n, truth=False) for n in (COARSE, FINE))
+    same = measure_of_training(fine.test.y)
+    cases = {"21, as trained": coarse, "41, weights of cells": fine, "41, measure of training": on(fine, same)}
+    return {f"d = {d}, {name}": errors_on_darcy(model, data, d)["systems"]["test"] for name, data in cases.items()}
 
 
 def measure_of_training(fine: Grid) -> Grid:
@@ -100,7 +97,11 @@ def readings(K: Float[Tensor, "n n"], task: str) -> dict[str, Float[Tensor, " n"
     }
 
 
-PARTS = {"mesh": another_mesh, "microstructure": microstructures}
+PARTS = {
+    "mesh-20": partial(another_mesh, 20, 20),
+    "mesh-50": partial(another_mesh, 50, 40),
+    "microstructure": microstructures,
+}
 
 if __name__ == "__main__":
     for part in sys.argv[1:] or PARTS:

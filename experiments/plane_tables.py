@@ -57,7 +57,8 @@ def darcy_bench() -> str:
 
 def nao_mesh() -> str:
     keys = ("operator_error_context", "operator_error_heldout")
-    rows = [[name, *(f"{100 * found[key]:.2f}" for key in keys)] for name, found in part("darcy", "nao-mesh").items()]
+    parts = part("darcy", "nao-mesh-20") | part("darcy", "nao-mesh-50")
+    rows = [[name, *(f"{100 * found[key]:.2f}" for key in keys)] for name, found in parts.items()]
     return markdown(["nodes in each direction", "f, context", "f, held out"], rows)
 
 

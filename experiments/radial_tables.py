@@ -64,6 +64,8 @@ def own_use() -> str:
     return markdown(["cell", *heads, "`kernel1d`", "above 50 %", "coverage", "silent", "false alarms"], rows)
 
 
+LEVELS = ("0.5", "0.8", "0.95")
+
 NEW = ("median", "above 50", "coverage", "silent", "false alarms")
 
 
@@ -75,6 +77,11 @@ def calibration() -> str:
         if (path := RESULTS / "kernel1d" / f"{name}.json").exists():
             found = read(path)
             rows.append([label, f"{found['systems']}", *(f"{value:.1%}" for value in found["coverage"].values())])
+    for d in (30, 302):
+        parts = [read(path)["results"] for path in sorted((RESULTS / "kernel1d" / "prior").glob(f"{d}-*.json"))]
+        count = sum(found["systems"] for found in parts)
+        means = [sum(found["systems"] * found["coverage"][level] for found in parts) / count for level in LEVELS]
+        rows.append([f"the prior, d = {d}, noise 0.1 to 10 %", f"{count}", *(f"{value:.1%}" for value in means)])
     return markdown(["drawn from", "systems", "50 %", "80 %", "95 %"], rows)
 
 

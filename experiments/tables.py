@@ -13,6 +13,7 @@ import order_free_tables as order_free
 import paper_tables as paper
 import plane_tables as plane
 import radial_tables as radial
+import reliability_tables as reliability
 from measured import ROOT
 
 TABLES = {
@@ -29,6 +30,9 @@ TABLES = {
     "no-law": ("docs/after-discovery.md", named.no_law),
     "suggestions": ("docs/after-discovery.md", named.suggestions),
     "measurements": ("docs/measurements.md", measurement_tables.measurements),
+    "gallery-groundwater": ("docs/gallery/groundwater.md", measurement_tables.groundwater_page),
+    "gallery-green": ("docs/gallery/green.md", measurement_tables.green_page),
+    "noise-on-u": ("docs/measurements.md", measurement_tables.noise_on_u),
     "darcy": ("docs/darcy.md", lambda: plane.darcy("test")),
     "darcy-noise": ("docs/darcy.md", lambda: plane.darcy("noise")),
     "darcy-mesh": ("docs/darcy.md", lambda: plane.darcy("mesh")),
@@ -56,6 +60,8 @@ TABLES = {
     "mechanics-noise": ("docs/mechanics.md", plane.mechanics_noise),
     "mechanics-floor": ("docs/mechanics.md", plane.mechanics_floor),
     "table4": ("docs/mechanics.md", lambda: paper.paper_table("table4")),
+    "kills": ("docs/reliability.md", reliability.kills),
+    "fuzz": ("docs/reliability.md", reliability.fuzz),
     "table4-curves": ("docs/mechanics.md", lambda: paper.learning_curves("table4")),
 }
 

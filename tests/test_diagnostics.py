@@ -89,3 +89,25 @@ def test_expected_error_is_that_of_the_kernel() -> None:
         ratios.append(float(error.sqrt()) / found.identifiability.expected_error)
     assert 0.2 < sum(ratios) / len(ratios) < 1.6
     assert grids.point().is_point
+
+
+def spiked_waves(follows: bool) -> tuple[Context, torch.Tensor]:
+    """One in eight inputs has a huge value at one point, which is real (`follows`) or a mistake."""
+    context, kernel = waves(80, noise=0.01)
+    U = context.U.clone()
+    for pair in range(0, 80, 8):
+        U[2 + pair // 4, pair] += 100
+    F = context.F + (kernel * context.y.weights) @ (U - context.U) if follows else context.F
+    return Context(U, F, context.y, context.x), kernel
+
+
+def test_a_huge_value_of_u_that_f_does_not_follow() -> None:
+    wrong, kernel = spiked_waves(follows=False)
+    found = discover(model(), wrong)
+    named = [diagnostic for diagnostic in found.diagnostics if "f does not follow" in diagnostic.seen]
+    assert "pair 0, pair 8" in named[0].seen
+    assert "f does not follow" not in seen(spiked_waves(follows=True)[0])
+    # Who follows the remedy knows the kernel better.
+    rest = wrong.select(torch.tensor([pair for pair in range(80) if pair % 8]))
+    errors = [float((kernels.values[0] - kernel).norm()) for kernels in (discover(model(), rest).kernel, found.kernel)]
+    assert errors[0] < 0.3 * errors[1]

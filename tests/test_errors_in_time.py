@@ -66,13 +66,14 @@ def test_errors_in_time_widen_the_band(tmp_path):
 
 
 def test_uncertain_times_widen_predictions(tmp_path):
-    """The errors' variance is a mean over all hypotheses, not that of the likeliest."""
+    """The variance of errors and of the offset is a mean over all hypotheses, not that of the likeliest."""
     found = posterior(context_of(series(150, noise=0.3, tau=10.0, seed=1), tmp_path))
     fit = found.fits[0]
     assert fit.correlation is not None
+    assert fit.nuisance is not None
     assert fit.correlation.factor != 1
     plain = replace(fit, correlation=fit.correlation._replace(factor=1.0))
     U, Z = found.context.U, torch.ones(found.context.d, 1).double()
     difference = fit.response_moments(U, Z)[2] - plain.response_moments(U, Z)[2]
-    expected = (fit.correlation.factor - 1) * plain.mixture.white_variance()
+    expected = (fit.correlation.factor - 1) * plain.mixture.white_variance() * (1 + float(fit.nuisance.S))
     torch.testing.assert_close(difference[:, 0], expected)

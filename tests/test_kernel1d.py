@@ -38,7 +38,7 @@ def test_every_pair_has_its_own_quadrature_error() -> None:
     kernel = torch.exp(-3 * r)
     f = (torch.exp(-3 * fine) / len(fine)) @ tokens(fine)
     found = fit(tokens(r), f, y, model().prior)
-    assert any(cell.shape.has_jumps for cell in found.mixture.cells)
+    assert any(component.shape.has_jumps for component in found.mixture.components)
     assert float(found.mixture.white_variance().max().sqrt()) < 1e-3
     mean = found.units.kernel * (found.mixture.weights @ found.kernel_moments()[1])
     seen = r > 0.15
@@ -47,7 +47,7 @@ def test_every_pair_has_its_own_quadrature_error() -> None:
 
 def test_many_pairs_are_piloted_by_some() -> None:
     context, _ = waves(1500, noise=0.05)
-    assert Pairs(context.U, context.F[0], context.F[0], context.y, 1.0).some(1000).U.shape == (60, 1000)
+    assert Pairs(context.U, context.F[0], context.F[0], context.y, 1.0).some(1000).tokens.shape == (60, 1000)
     posterior = model().posterior(context)
     few = model().posterior(context.select(torch.arange(1000)))
     assert 0.045 < float(posterior.relative_residual) < 0.055

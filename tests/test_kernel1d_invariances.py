@@ -1,6 +1,7 @@
 """What a kernel of one coordinate does not depend on: units, the order of pairs, repeats, batches."""
 
 import numpy as np
+import pytest
 import torch
 
 from kernel1d_systems import model, waves
@@ -30,12 +31,24 @@ def test_order_of_pairs_does_not_matter() -> None:
 def test_repeated_pairs_are_averaged() -> None:
     context, _ = waves(40, noise=0.05)
     many = context.select(torch.arange(40).repeat(20))
-    U, f, repeats = averaged(many.U, many.F[0])
+    columns, f, repeats = averaged(many.U, many.F[0])
     assert repeats.tolist() == [20.0] * 40
-    assert U.shape[1] == len(f) == 40
+    assert sorted(columns.tolist()) == list(range(40))
+    assert len(f) == 40
     once, often = model().posterior(context), model().posterior(many)
     np.testing.assert_allclose(often.mean, once.mean, rtol=1e-3, atol=1e-3 * float(once.mean.abs().max()))
     np.testing.assert_allclose(often.std, once.std, rtol=1e-2)
+
+
+def test_tokens_are_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of tokens as large as memory no copy is made; parts of pairs give what all at once do."""
+    context, _ = waves(50, noise=0.01)
+    whole = model().posterior(context)
+    for module in ("fit", "posterior"):
+        monkeypatch.setattr(f"kernelmap.posterior.kernel1d.{module}.VALUES_AT_ONCE", 7 * context.y.size)
+    parts = model().posterior(context)
+    np.testing.assert_allclose(parts.mean, whole.mean, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(parts.predict(context.U).std, whole.predict(context.U).std, rtol=1e-6)
 
 
 def test_batch_is_a_loop() -> None:

@@ -1,7 +1,9 @@
 """What the map of kernels of one coordinate learns, and that it is calibrated on its own prior."""
 
 import math
-from dataclasses import replace
+import re
+from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,7 +12,7 @@ from kernel1d_systems import SMALL, model, waves
 from kernelmap.core.context import Context
 from kernelmap.evaluation import calibrate
 from kernelmap.io.models import load_model, save_model
-from kernelmap.posterior import Kernel1dMap
+from kernelmap.posterior import Kernel1dMap, Kernel1dOptions
 from kernelmap.posterior.kernel1d.draws import draw_from_prior
 from kernelmap.posterior.kernel1d.fit import fit
 from kernelmap.posterior.kernel1d.learning import learn_odds
@@ -18,6 +20,7 @@ from kernelmap.posterior.kernel1d.prior import starting_prior
 from kernelmap.problems.world import draw_system
 
 CPU = torch.device("cpu")
+ROOT = Path(__file__).parents[1]
 
 
 def test_calibrated_on_draws_from_its_own_prior() -> None:
@@ -54,3 +57,13 @@ def test_learned_components_find_kernels_like_those_of_training(tmp_path) -> Non
     save_model(tmp_path, taught, {})
     loaded, _ = load_model(tmp_path)
     torch.testing.assert_close(loaded.posterior(context).mean, taught.posterior(context).mean)  # pyright: ignore
+
+
+def test_every_number_of_kernel1d_has_its_origin() -> None:
+    """Constants of the package, and options of the model, in the list of the card."""
+    origins = (ROOT / "docs" / "kernel1d.md").read_text().split("## Where every number comes from")[1]
+    code = "".join(path.read_text() for path in (ROOT / "src/kernelmap/posterior/kernel1d").glob("*.py"))
+    constants = re.findall(r"^([A-Z][A-Z_]+)(?:, [A-Z_]+)* =", code, re.MULTILINE)
+    options = [field.name for field in fields(Kernel1dOptions) if field.name not in ("learned_like", "rounds")]
+    assert len(constants) > 15
+    assert [name for name in (*constants, *options) if f"`{name}`" not in origins] == []

@@ -70,7 +70,6 @@ BAD = {
         MESH | {"operator": "fields"},
         r"one layout \(fields: x1, u, f\), got f",
     ),
-    "an interaction": ({"positions": X, "f": ROWS}, "positions marks an interaction, which this version"),
     "columns for u": (INTEGRAL | {"u": ROWS.T}, r"u must have shape \(P, 61\).*got \(61, 8\).*rows are pairs here"),
     "columns for f": (INTEGRAL | {"x": X, "f": ROWS.T}, r"f must have shape .*got \(61, 8\).*rows are pairs here"),
     "no x": (INTEGRAL | {"f": ROWS}, "For several output points give x"),

@@ -12,9 +12,10 @@ from kernelmap.core.grids import Grid, mesh, rectangle
 from kernelmap.core.metrics import relative_difference
 from kernelmap.evaluation.microstructure import interior
 from kernelmap.maps import NoOptions
-from kernelmap.posterior.elastic.fit import Problem
+from kernelmap.posterior.elastic.fit import Fit, Problem
 from kernelmap.posterior.elastic.map import MaterialPosteriorMap
 from kernelmap.posterior.elastic.medium import Medium, cell_modes
+from kernelmap.posterior.elastic.poisson import poisson_of
 
 NODES = 7
 GRID = rectangle(NODES).with_components(2)
@@ -33,8 +34,8 @@ def stiffnesses(seed: int) -> torch.Tensor:
     return random((NODES - 1) ** 2, seed=seed).exp()
 
 
-def pairs_of(c: torch.Tensor, d: int = 30, seed: int = 1) -> Context:
-    medium = medium_of()
+def pairs_of(c: torch.Tensor, d: int = 30, seed: int = 1, poisson: float = 0.3) -> Context:
+    medium = medium_of(poisson)
     f = random(GRID.size, d, seed=seed)
     u = torch.zeros_like(f)
     u[FREE] = torch.linalg.solve(medium.stiffness(c), medium.mass @ f)
@@ -174,3 +175,68 @@ def test_needs_two_components():
     scalar = Context(torch.ones(9, 2).double(), torch.ones(9, 2).double(), rectangle(3), rectangle(3))
     with pytest.raises(InputError, match="two components"):
         MaterialPosteriorMap(ContextShape.of(scalar), NoOptions())
+
+
+@pytest.mark.parametrize("side", [10.0, 0.05])
+def test_any_unit_of_length_and_any_rectangle(side):
+    """A specimen of 10 mm, or of 0.05 m: the same stiffnesses where u is in that unit too, and f per its area."""
+    context = pairs_of(stiffnesses(2))
+    grid = Grid(side * GRID.points, side**2 * GRID.weights, 2)
+    scaled = Context(context.U / side, side * context.F, grid, grid)
+    model = model_of(context)
+    model.check_context(scaled)
+    alone, other = model.posterior(context), model.posterior(scaled)
+    torch.testing.assert_close(other.theta, alone.theta, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(other.spread, alone.spread, rtol=1e-6, atol=1e-6)
+    assert float(other.hidden.points.max()) == pytest.approx(side * (1 - 0.5 / (NODES - 1)))  # pyright: ignore
+    wide = mesh(torch.linspace(0, 2 * side, NODES), torch.linspace(0, side, NODES)).with_components(2)
+    assert model.posterior(Context(context.U, context.F, wide, wide)).theta.isfinite().all()
+
+
+@pytest.mark.parametrize("truth", [0.0, 0.2, 0.45])
+def test_poissons_ratio_is_found_where_it_is_another(truth):
+    c = stiffnesses(2)
+    context, other = (pairs_of(c, seed=seed, poisson=truth) for seed in (1, 9))
+    posterior = model_of(context).posterior(context)
+    assert posterior.hidden is not None
+    assert posterior.hidden.constants["poisson_ratio"] == pytest.approx(truth, abs=0.005)
+    mean, std = posterior.predict(other.U)
+    assert relative_difference(mean, other.F) < 0.01
+    assert ((mean - other.F).abs() <= 1.96 * std).double().mean() > 0.9
+
+
+def test_poissons_ratio_is_kept_where_it_is_the_learned_one():
+    context = pairs_of(stiffnesses(2), poisson=0.305)
+    model = model_of(context)
+    assert model.posterior(context).medium.poisson == model.prior.poisson.item()
+
+
+def test_responses_change_with_poissons_ratio_as_they_should():
+    """∂A/∂ν u by differences of the stiffness."""
+    c, u, step = stiffnesses(0), random(len(FREE), 2), 1e-6
+    change = (medium_of(0.3 + step).stiffness(c) - medium_of(0.3 - step).stiffness(c)) / (2 * step)
+    torch.testing.assert_close(medium_of().forces_of_poisson(c, u), change @ u, rtol=1e-6, atol=1e-6)
+
+
+def test_the_ratio_is_that_of_a_joint_fit():
+    """Change and curvature are those of least squares with the stiffnesses and the ratio free."""
+    medium, context = medium_of(), pairs_of(stiffnesses(0), d=4, poisson=0.301)
+    b, u, w = medium.mass @ context.U, context.F[FREE], torch.rand(4, dtype=torch.float64) + 0.5
+    precision, zero = torch.eye(medium.count).double(), torch.zeros(medium.count).double()
+    problem = Problem(medium, b, u, w, zero, precision)
+    theta = 0.3 * random(medium.count, seed=5)
+    point = problem.at(theta)
+    fit = Fit(theta, point.solution, problem.normal_equations(point, torch.float64)[0])
+
+    def response(parameters: torch.Tensor) -> torch.Tensor:
+        A = medium.stiffness(parameters[1:].exp())
+        change = (medium_of(0.3 + 1e-5).stiffness(theta.exp()) - medium.stiffness(theta.exp())) / 1e-5
+        return (torch.linalg.solve(A + parameters[0] * change, b) * w.sqrt()).flatten()
+
+    J = torch.autograd.functional.jacobian(response, torch.cat([theta.new_zeros(1), theta]))
+    assert isinstance(J, torch.Tensor)
+    A = J.mT @ J + torch.block_diag(torch.zeros(1, 1).double(), precision)
+    said = poisson_of(problem, fit)
+    delta = torch.linalg.solve(A, J.mT @ ((u - point.u) * w.sqrt()).flatten())[0]
+    assert float(said.slope / said.curvature) == pytest.approx(float(delta), rel=1e-3)
+    assert float(said.curvature) == pytest.approx(1 / float(torch.linalg.inv(A)[0, 0]), rel=1e-3)

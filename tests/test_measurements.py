@@ -155,8 +155,9 @@ def test_the_small_prior_has_survivors():
 
 def test_the_example_of_the_docs_runs(tmp_path):
     page = (Path(__file__).parents[1] / "docs" / "measurements.md").read_text()
-    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    run = python("-c", example, cwd=tmp_path)
+    examples = "".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+    run = python("-c", examples, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     assert "'offset': (" in run.stdout
     assert "{70: " in run.stdout
+    assert 0 < float(run.stdout.splitlines()[-1]) < 1

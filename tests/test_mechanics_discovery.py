@@ -38,8 +38,11 @@ def test_components_in_the_wrong_place_are_refused(tmp_path, pairs):
         read_measurements(tmp_path / "specimen.npz")
 
 
-def test_discover_finds_the_stiff_part(kernelmap, tmp_path, pairs):
-    np.savez(tmp_path / "specimen.npz", **pairs)
+@pytest.mark.parametrize("side", [1.0, 10.0, 50.0])
+def test_discover_finds_the_stiff_part(kernelmap, tmp_path, pairs, side):
+    """On the unit square, and of 10 mm and 50 mm: displacements in mm, forces per mm²."""
+    scaled = {"x1": side, "x2": side, "u": 1 / side, "f": side}
+    np.savez(tmp_path / "specimen.npz", **{name: scaled[name] * values for name, values in pairs.items()})
     out = tmp_path / "out"
     code, printed, err = kernelmap("discover", tmp_path / "specimen.npz", "--model", "mechanics", "--out", out)
     assert code == 0, err
@@ -47,10 +50,11 @@ def test_discover_finds_the_stiff_part(kernelmap, tmp_path, pairs):
     with h5py.File(out / "discovery.h5") as file:
         found, std, points = (np.asarray(file[f"hidden/{name}"]) for name in ("values", "std", "points"))
         assert file["hidden"].attrs["name"] == "log₁₀ of Young's modulus"
-    np.testing.assert_allclose(points[0], 0.5 / PIXELS)
+    np.testing.assert_allclose(points[0], side * 0.5 / PIXELS)
     truth = np.log10(modulus(IMAGE[0])).ravel()
     assert np.abs(found - truth).mean() < 0.05
     assert (np.abs(found - truth) < 4 * std + 0.05).all()
     page = (out / "report.html").read_text()
     assert "The medium" in page
     assert "Young" in page
+    assert "Poisson's ratio of the medium</th><td>0.300" in page.replace("&#39;", "'")

@@ -35,7 +35,7 @@ def between(grid: Grid, count: int, seed: int = 0) -> Grid:
 
 def function(kind: type, x: Grid, z: Grid) -> TwoPointFunction:
     torch.manual_seed(0)
-    made = kind(Domain.of(x, 1.0), Domain.of(z, 1.0), HEADS, WAVES).double()
+    made = kind(Domain.of(x, 1.0), Domain.of(z, 1.0), HEADS, WAVES, 1.0).double()
     for parameter in made.parameters():
         torch.nn.init.normal_(parameter)
     return made
@@ -194,3 +194,16 @@ def rewritten(directory, model: NAO, config: dict) -> None:
 
     write_tensors(directory / "weights.safetensors", model.state_dict(), {"config": json.dumps(config)})
     write_json(directory / "config.json", config)
+
+
+@pytest.mark.parametrize("mixer", ["spectral", "convolution"])
+def test_before_training_the_pointwise_part_carries_f_alone(mixer):
+    """K = W_f A_fu + W_u A_uu starts near A_fu: a pointwise part of W_u would add the inputs to the responses."""
+    torch.manual_seed(0)
+    context = CONTEXTS["square"](batch=())
+    model = NAO(ContextShape.of(context), NAOOptions(dk=3, mixer=mixer)).double()
+    values = torch.randn(1, context.x.size, 2, dtype=torch.float64)
+    mixed_f = model.w_f.integrate(context.x, context.x, context.x.value_weights, values)  # pyright: ignore
+    mixed_u = model.w_u.integrate(context.x, context.y, context.y.value_weights, values)
+    assert relative_difference(mixed_f, values) < 0.5
+    assert mixed_u.norm() < 0.5 * values.norm()

@@ -48,7 +48,10 @@ BAD = {
     "swapped u": (mesh(u=mesh()["u"].T), "u must have shape.*axes seem swapped: mesh points go last"),
     "swapped f": (mesh(f=mesh()["f"].T), "f must have shape.*axes seem swapped: mesh points go last"),
     "x not a vector": (mesh(x=np.ones((3, 4))), r"x must be a vector, got shape \(3, 4\)"),
-    "text for outside": (mesh(outside="periodic"), 'outside must be the text "zero" or be left out, got periodic'),
+    "text for outside": (
+        mesh(outside="ones"),
+        'outside must be the text "zero" or "periodic" or be left out, got ones',
+    ),
     "number for outside": (mesh(outside=0), "outside must be the text"),
     "radius below the step": (mesh(radius=0.01), "radius must be one number above the step 0.1 .* unit of x, got 0.01"),
     "radius NaN": (mesh(radius=np.nan), "radius must be one number"),
@@ -79,7 +82,7 @@ BAD = {
     "truth values": (mesh(f=mesh()["f"] > 0), "f must be an array of real numbers, got bool"),
     "no x": (
         mesh(x=None),
-        r"expected the entries of one layout \(mesh: x, u, f; convolution.*got f, radius, u\..*capitals",
+        r"expected the entries of one layout \(mesh: x, u, f; .*convolution.*got f, radius, u\..*capitals",
     ),
     "no r": (tokens(r=None), "got F, U. Rename or add"),
     "other names": ({"input": np.ones(3), "Output": np.ones(3)}, "got Output, input"),
@@ -169,8 +172,17 @@ def test_the_page_is_true(kernelmap, tmp_path, monkeypatch):
     code, out, _ = kernelmap("check", "mine.npz")
     assert code == 0
     assert [line.rstrip() for line in out.splitlines()] == table.splitlines()
-    np.savez("mine.npz", x=names["x"], u=names["u"].T, f=names["f"].T)
+    mine = dict(np.load("mine.npz"))
+    np.savez("mine.npz", x=mine["x"], u=mine["u"].T, f=mine["f"].T)
     assert kernelmap("check", "mine.npz") == (2, "", error)
+    plane = read_measurements("plane.npz").context
+    weights = torch.cat([plane.y.weights[:-1], plane.y.weights[-1:] / 2])
+    response = (torch.exp(-plane.y.points[:, 0]) * weights) @ plane.U
+    torch.testing.assert_close(response, plane.F[0], rtol=0, atol=0.01 * float(plane.F.abs().max()))
+    found, seen = names["found"].kernel, ~names["found"].identifiability.unobserved
+    K = torch.exp(-found.y.points)[seen, 0]
+    assert float((found.values[0, seen] - K).norm() / K.norm()) < 0.05
+    assert names["context"].d == 400
 
 
 def test_check_says_what_is_wrong(kernelmap, tmp_path):

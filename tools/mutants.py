@@ -56,6 +56,9 @@ MUTANTS = {
     "smooth media have two phases": Mutant(
         "report/figures.py", "two = found.log_odds > 0", "two = True", "test_stencil_meshes.py"
     ),
+    "Poisson's ratio is always the learned one": Mutant(
+        "posterior/elastic/map.py", "better = said.next(ratio, TOLERANCE)", "better = ratio", "test_material.py"
+    ),
     "the inverse never selected": Mutant(
         "posterior/stencil/map.py", "return solution if", "return self if", "test_darcy_discovery.py"
     ),

@@ -16,6 +16,7 @@ from kernelmap.core.terminal import say
 from kernelmap.discovery import Discovery
 from kernelmap.discovery.diagnostics import MOST_NAMED
 from kernelmap.report import discover_file, discover_files
+from kernelmap.report.besides import besides
 from kernelmap.report.many import SUMMARY
 
 MODEL = "kernel1d"
@@ -85,13 +86,8 @@ def results_table(discovery: Discovery) -> Table:
     table = Table(title="Discovered kernel", show_header=False)
     table.add_row("pairs", str(discovery.context.d))
     table.add_row("noise found on f" if discovery.has_band else "not explained of f", percent(discovery.noise))
-    for name, (value, std) in discovery.posterior.nuisance.items():
-        table.add_row(f"{name} of f", f"{value:.4g} ± {std:.2g}")
-    if outliers := discovery.posterior.outliers:
-        named = [f"{discovery.context.name(pair)}: {size:+.0f}" for pair, size in outliers.items()]
-        table.add_row("outliers, in standard deviations", "\n".join(named[:MOST_NAMED]))
-    if discovery.posterior.error_time:
-        table.add_row("errors go on for about", f"{discovery.posterior.error_time:.3g} in the unit of t")
+    for name, lines in besides(discovery):
+        table.add_row(name, "\n".join(lines[:MOST_NAMED]))
     if discovery.has_band:
         table.add_row("expected error of the kernel", percent(discovery.identifiability.expected_error))
     if (check := discovery.check) is not None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ class Context:
         blocks: how many rows of U, one after the other, belong to each of several inputs that act together.
         operator: the name of the functional g that made the tokens.
         unknown: what f has besides the kernel's response, `offset` or `trend`; None leaves it to the operator.
+        u_errors: autocovariance of the errors of each input's samples at 0, 1, .. steps of y; None for exact inputs.
     """
 
     U: Float[Tensor, "*bu N d"]
@@ -41,6 +43,7 @@ class Context:
     blocks: tuple[int, ...] | None = None
     operator: str | None = None
     unknown: tuple[str, ...] | None = None
+    u_errors: Float[Tensor, "n L"] | None = None
 
     def __post_init__(self) -> None:
         _check_pairs(self)
@@ -144,6 +147,8 @@ class Context:
                 file.attrs["operator"] = self.operator
             if self.unknown is not None:
                 file.attrs["unknown"] = json.dumps(self.unknown)
+            if self.u_errors is not None:
+                file["u_errors"] = self.u_errors.cpu().numpy()
 
     @classmethod
     def load(cls, path: Path | str) -> "Context":
@@ -162,10 +167,11 @@ class Context:
                 tuple(read_array(file, "blocks").tolist()) if "blocks" in file else None,
                 read_text(file, "operator") if "operator" in file.attrs else None,
                 tuple(parse_json(read_text(file, "unknown"), path)) if "unknown" in file.attrs else None,
+                read_array(file, "u_errors") if "u_errors" in file else None,
             )
 
 
-OPTIONAL = ("places", "F_std", "blocks", "operator", "unknown")
+OPTIONAL = ("places", "F_std", "blocks", "operator", "unknown", "u_errors")
 UNKNOWN = ("offset", "trend")
 
 
@@ -188,7 +194,7 @@ def check_magnitude(context: Context) -> None:
     lengths = [(f"the points of {name}", grid.points) for name, grid in grids]
     weights = [(f"the weights of {name}", grid.weights) for name, grid in grids]
     for name, values in (("u", context.U), ("f", context.F), *lengths, *weights):
-        largest = float(values.abs().max())
+        largest = float(torch.linalg.vector_norm(values, inf))
         if largest > most or 0 < largest < least:
             raise InputError(
                 f"the largest value of {name} is {largest:.3g}; it must lie between {least:g} and {most:g}. Give "
@@ -262,6 +268,14 @@ def _check_optional(c: Context) -> None:
 
 
 def _check_unknown(c: Context) -> None:
+    if c.u_errors is not None:
+        if c.u_errors.ndim != 2 or len(c.u_errors) != c.y.components or not (c.u_errors[:, 0] >= 0).all():
+            raise InputError(
+                f"u_errors are autocovariances, a row for each of {c.y.components} input(s), which begin with a "
+                f"variance, got shape {tuple(c.u_errors.shape)}."
+            )
+        if c.operator is None or c.places is None:
+            raise InputError("errors of u need the operator and the places of the pairs, which say who shares them.")
     if c.unknown is None:
         return
     if wrong := [name for name in c.unknown if name not in UNKNOWN]:

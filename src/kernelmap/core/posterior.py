@@ -132,6 +132,11 @@ class KernelEstimate(ABC):
         """τ of errors that go on in time, exp(-|t - t'| / τ); 0 where they do not, None where it is not asked."""
         return None
 
+    @property
+    def through_kernel(self) -> float | None:
+        """The part of the variance of f's errors that comes from noise on u; None where it is not asked."""
+        return None
+
     def state(self) -> dict[str, Tensor] | None:
         """The numbers that predicting takes, by name; None where an estimate cannot be kept."""
         return None

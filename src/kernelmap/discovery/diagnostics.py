@@ -13,6 +13,8 @@ from kernelmap.core.domain import ContextShape, Domain
 from kernelmap.core.posterior import KernelEstimate, KernelPosterior
 from kernelmap.discovery.check import Check, Residual
 from kernelmap.discovery.identifiability import Identifiability
+from kernelmap.discovery.noisy_inputs import unknown_noise
+from kernelmap.discovery.spikes import Spikes
 from kernelmap.maps import KernelMap
 
 FEW_PAIRS = 20
@@ -22,11 +24,16 @@ RESIDUAL_THRESHOLD = 2.0
 OUTLIER = 10.0
 """Standard deviations that the other pairs leave: errors of the quadrature alone reach eight on exact data."""
 MOST_NAMED = 10
+MISSED = 3.0
+"""Standard deviations: an error of the kernel alone misses all responses to spikes together, by 3 in 0.3 % of cases."""
 MUCH_BETTER = 0.7
 UNOBSERVED_FRACTION = 0.3
 SHORT = 0.9
 PROPORTIONAL = 0.98
 """Correlation above which noise of a few percent hides what two inputs do each."""
+
+MOSTLY = 0.5
+"""Part of the variance of f's errors from noise on u, from which on it is named."""
 
 DECISIVE = 10.0
 """Log odds, 20000 to 1."""
@@ -48,8 +55,10 @@ def diagnose(
     identifiability: Identifiability,
     check: Check | None,
     residuals: tuple[Residual, ...],
+    spikes: Spikes | None = None,
 ) -> tuple[Diagnostic, ...]:
     found = [
+        _spikes(context, spikes),
         _unobserved(context, identifiability.unobserved),
     ]
     if isinstance(posterior, KernelPosterior):
@@ -61,6 +70,7 @@ def diagnose(
             _uncertain(identifiability.expected_error),
             _outliers(context, posterior.outliers) or _outlier(context, residuals),
             _inputs_together(context),
+            _noise_on_inputs(context, posterior, check),
         ]
         found = [*known, *found]
     if not model.any_range:
@@ -148,6 +158,18 @@ def _outlier(context: Context, residuals: tuple[Residual, ...]) -> Diagnostic | 
     )
 
 
+def _spikes(context: Context, spikes: Spikes | None) -> Diagnostic | None:
+    if spikes is None or spikes.rms_standardised_residual < MISSED:
+        return None
+    named = ", ".join(context.name(pair) for pair in spikes.pairs[:MOST_NAMED])
+    more = f" and {len(spikes.pairs) - MOST_NAMED} more" if len(spikes.pairs) > MOST_NAMED else ""
+    return Diagnostic(
+        f"Single values of u are far above all others, and f does not follow: {named}{more}.",
+        "Mistakes in u; the kernel is then made small wherever these values are.",
+        f"Look at u there; without these pairs the kernel is known to about {spikes.expected_error:.0%}.",
+    )
+
+
 def _inputs_together(context: Context) -> Diagnostic | None:
     """Tokens of two inputs, each without its mean, that are the same but for a factor."""
     inputs = [part - part.mean() for part in context.U.split(len(context.y.points))] if context.y.components > 1 else []
@@ -161,6 +183,24 @@ def _inputs_together(context: Context) -> Diagnostic | None:
                 "Give one of them, or measure while they differ.",
             )
     return None
+
+
+def _noise_on_inputs(context: Context, posterior: KernelPosterior, check: Check | None) -> Diagnostic | None:
+    """Noise that nobody named, and noise that was named and is most of f's errors."""
+    if (fraction := posterior.through_kernel) is not None and fraction >= MOSTLY:
+        return Diagnostic(
+            f"{fraction:.0%} of the variance of f's errors comes from noise on u.",
+            "What smoothing leaves of it is taken as errors of f; where u has fine structure the kernel may be biased.",
+            "Measure u again and average, or with smaller noise; more pairs do not help as much.",
+        )
+    if (noise := unknown_noise(context, posterior, check)) is None:
+        return None
+    name = f"input {noise.number + 1}" if context.y.components > 1 else "u"
+    return Diagnostic(
+        f"{name} seems to have noise of about {noise.std:.3g}: the kernel may be biased.",
+        f"Its effect on f is {noise.effect:.1f} times f's own errors, and the kernel was found as if u were exact.",
+        f'Give its level as u_std, such as {noise.std:.3g}, or u_std = "estimate".',
+    )
 
 
 def _far_out(check: Check) -> Diagnostic | None:

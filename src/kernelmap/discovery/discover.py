@@ -15,6 +15,7 @@ from kernelmap.discovery.diagnostics import diagnose
 from kernelmap.discovery.discovery import Discovery
 from kernelmap.discovery.identifiability import identifiability_of
 from kernelmap.discovery.point import find_kernel, point_diagnostics
+from kernelmap.discovery.spikes import check_spikes
 from kernelmap.maps import KernelMap, ProbabilisticMap
 
 
@@ -67,7 +68,7 @@ def _one(model: KernelMap, context: Context, about: dict[str, Any] | None, devic
     check_magnitude(context)
     model.check_inputs(context)
     for name, values in (("responses f", context.F), ("tokens of u", context.U)):
-        if not values.abs().max() > 0:
+        if not values.any():
             raise InputError(f"all {name} are zero: there is nothing to discover.")
     model = deepcopy(model.on(device)).double()
     context = context.to(torch.float64).to(model.u_std.device)
@@ -94,6 +95,7 @@ def _one(model: KernelMap, context: Context, about: dict[str, Any] | None, devic
             )
     with part("Asking what the pairs can determine", 0.8, 0.9):
         identifiability = identifiability_of(context, estimate)
+        spikes = check_spikes(model, context) if isinstance(model, ProbabilisticMap) else None
         residuals: tuple[Residual, ...] = ()
         if isinstance(estimate, KernelPosterior):
             with torch.no_grad():
@@ -108,7 +110,7 @@ def _one(model: KernelMap, context: Context, about: dict[str, Any] | None, devic
         check=check,
         classical=beside,
         identifiability=identifiability,
-        diagnostics=open_questions + diagnose(context, model, estimate, identifiability, check, residuals),
+        diagnostics=open_questions + diagnose(context, model, estimate, identifiability, check, residuals, spikes),
         residuals=residuals,
         about=about or {},
     )

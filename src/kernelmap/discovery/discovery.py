@@ -136,6 +136,8 @@ class Discovery:
             result["outliers"] = [{"pair": name, "size": size} for name, size in named.items()]
         if self.posterior.error_time is not None:
             result["error_time"] = self.posterior.error_time
+        if self.posterior.through_kernel is not None:
+            result["errors_from_u"] = self.posterior.through_kernel
         if self.law is not None:
             result["law"] = self.law.to_json()
         if self.next is not None:

@@ -1,5 +1,6 @@
 """The entries of a file, and the checks that its layouts share."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,11 @@ MOST_TOKENS = 2**26
 
 BYTES_PER_TOKEN = 40
 
-LABELS = ("u_name", "u_unit", "f_name", "f_unit", "x_unit", "t_unit")
+LABELS = ("u_name", "u_unit", "f_name", "f_unit", "x_name", "x_unit", "t_name", "t_unit")
 LONGEST_LABEL = 100
+
+OUTSIDE = ("zero", "periodic")
+"""What u may be where it is not given: zero, or what it was at the other end."""
 
 
 def numbers(entries: Entries, name: str) -> np.ndarray:
@@ -27,7 +31,7 @@ def numbers(entries: Entries, name: str) -> np.ndarray:
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiu":
         kind = values.dtype if isinstance(values, np.ndarray) else type(values).__name__
         raise InputError(f"{name} must be an array of real numbers, got {kind}; write it in float64.")
-    return values.astype(np.float64, order="C")
+    return np.asarray(values, np.float64, order="C")
 
 
 def vector(entries: Entries, name: str, advice: str = "") -> np.ndarray:
@@ -56,6 +60,16 @@ def is_uniform(points: np.ndarray, first: float) -> bool:
     return bool((np.abs(points - ideal) <= 0.01 * step).all())
 
 
+def sorted_by(name: str, entries: Entries, others: Sequence[str], axis: int) -> dict[str, str] | None:
+    """What mends a vector that is not sorted, and the arrays that belong to it; None where values are given twice."""
+    values = np.ravel(entries[name])
+    if len(np.unique(values)) < len(values):
+        return None
+    order = f'np.argsort(np.ravel(d["{name}"]))'
+    moved = {other: f'np.take(d["{other}"], {order}, axis={axis})' for other in others}
+    return {name: f'np.sort(np.ravel(d["{name}"]))'} | moved
+
+
 def word(entries: Entries, name: str) -> str | None:
     """A text; None where the entry is something else."""
     value = np.asarray(entries[name])
@@ -74,13 +88,13 @@ def labels_of(entries: Entries) -> dict[str, str]:
     return {name: text for name, text in found.items() if text} | ({"t_unit": "days"} if dated else {})
 
 
-def vanishes_outside(entries: Entries) -> bool:
-    """Whether u is zero where it is not given."""
-    if "outside" not in entries:
-        return False
-    if word(entries, "outside") != "zero":
-        raise InputError(f'outside must be the text "zero" or be left out, got {np.asarray(entries["outside"])}.')
-    return True
+def outside_of(entries: Entries, known: tuple[str, ...] = OUTSIDE) -> str:
+    """What u is where it is not given, as the entry `outside` says; empty where that is not known."""
+    said = word(entries, "outside") if "outside" in entries else ""
+    if said is None or said not in ("", *known):
+        allowed = " or ".join(f'"{name}"' for name in known)
+        raise InputError(f"outside must be the text {allowed} or be left out, got {np.asarray(entries['outside'])}.")
+    return said
 
 
 def unknown_of(entries: Entries) -> tuple[str, ...] | None:
@@ -120,6 +134,11 @@ def require_token_memory(pairs: int, rows: int, count: int, what: str) -> None:
         raise InputError(f"{pairs} pairs of {count} {what}")
 
 
+def require_pairs(count: int, dropped: str) -> None:
+    if count < 2:
+        raise InputError(f"expected at least 2 pairs, got {count} (dropped: {dropped}).")
+
+
 def listed(dropped: dict[str, int]) -> str:
     """Which pairs were left out, and why."""
     return "; ".join(f"{count} where {why}" for why, count in dropped.items() if count) or "none"
@@ -134,8 +153,9 @@ def context_of(
     dropped: str = "none",
     places: Places | None = None,
     blocks: tuple[int, ...] | None = None,
+    F_std: Tensor | None = None,
+    u_errors: Tensor | None = None,
 ) -> Context:
     """The context of at least two pairs; `dropped` says which others the file held."""
-    if U.shape[-1] < 2:
-        raise InputError(f"expected at least 2 pairs, got {U.shape[-1]} (dropped: {dropped}).")
-    return Context(U, F, y, x, places=places, blocks=blocks, operator=operator)
+    require_pairs(U.shape[-1], dropped)
+    return Context(U, F, y, x, places, F_std, blocks, operator, u_errors=u_errors)

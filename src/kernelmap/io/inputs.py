@@ -14,18 +14,17 @@ from kernelmap.core.files import existing_file
 from kernelmap.core.grids import Grid
 from kernelmap.core.kernel import Kernel
 from kernelmap.core.places import Places
-from kernelmap.io.entries import Entries, numbers, require_finite, vanishes_outside, vector
+from kernelmap.io.entries import Entries, numbers, require_finite
 from kernelmap.io.fields import field_mesh, fields_on
 from kernelmap.io.formats import file_format, read_entries
 from kernelmap.io.integral import input_grid, input_rows
-from kernelmap.io.layouts import decide
+from kernelmap.io.interaction import interaction_inputs
+from kernelmap.io.layouts import MESHES, decide
 from kernelmap.io.measurements import KNOWN
-from kernelmap.io.mesh import functions_on, mesh_step
+from kernelmap.io.mesh import mesh_inputs
 from kernelmap.io.placed import Inputs
 from kernelmap.io.series import series_inputs
-from kernelmap.io.series.times import days
 from kernelmap.io.tokens import token_inputs
-from kernelmap.operators import Convolution, Operator, Radial
 
 
 class Candidates(NamedTuple):
@@ -36,31 +35,24 @@ class Candidates(NamedTuple):
 
 
 def read_candidates(path: Path | str, kernel: Kernel) -> Candidates:
-    """Of a mesh or a time series: what could be measured next."""
+    """Of a mesh, a time series or particles: what could be measured next."""
     inputs = read_inputs(path, kernel)
-    entries = read_entries(Path(path), file_format(Path(path)), KNOWN)
-    operator: type[Operator] = Convolution if "t" in inputs.places else Radial
-    if ("x" not in entries and "t" not in inputs.places) or not kernel.x.is_point:
-        raise InputError(f"{path}: candidates are the places of a mesh or a time series at which f was not measured.")
-    free = np.ones(len(inputs.at), dtype=bool)
-    if "f" in entries:
-        f = numbers(entries, "f")
+    if inputs.of_inputs is None:
+        raise InputError(
+            f"{path}: candidates are the places of a mesh, a time series or particles at which f was not measured."
+        )
+    free = torch.ones(len(inputs.at), dtype=torch.bool)
+    if inputs.responses is not None:
+        f = numbers({"f": inputs.responses}, "f")
         if f.size != np.prod(inputs.shape):
             raise InputError(
                 f"{path}: f must have a value for each place, NaN where it was not measured, in the shape "
                 f"{inputs.shape}; got {f.shape}."
             )
-        free = np.isnan(f.flat[inputs.at])
-    at = inputs.at[free]
-    if not len(at):
+        free = torch.from_numpy(np.isnan(f.flat[inputs.at]))
+    if not free.any():
         raise InputError(f"{path}: f was measured at every place where u is known; write NaN where it was not.")
-    size = int(np.prod(inputs.shape))
-    where = np.resize(np.ravel(inputs.places["t"] if "t" in inputs.places else numbers(entries, "x")), size)
-    dated = where.dtype.kind == "M"
-    values = (days(where, "t") if dated else where.astype(np.float64))[at]
-    length = max(inputs.shape) if max(inputs.shape) == size else inputs.shape[-1]
-    places = operator.places(values, at // length, length < size, "date" if dated else "")
-    return Candidates(inputs.U[:, torch.from_numpy(free)], places)
+    return Candidates(inputs.U[:, free], inputs.of_inputs.select(free))
 
 
 def read_inputs(path: Path | str, kernel: Kernel) -> Inputs:
@@ -72,10 +64,12 @@ def read_inputs(path: Path | str, kernel: Kernel) -> Inputs:
             context = Context.load(path)
             return _columns(context.U.double(), context.y, kernel, True)
         layout = decide(entries | {"F" if "U" in entries else "f": None})
-        if layout == "mesh":
-            return _on_mesh(entries, kernel)
+        if layout in MESHES:
+            return mesh_inputs(entries, kernel)
         if layout == "convolution":
             return series_inputs(entries, kernel)
+        if layout == "interaction":
+            return interaction_inputs(entries, kernel)
         if layout == "fields":
             return _fields(entries, kernel)
         if layout == "integral":
@@ -88,30 +82,7 @@ def read_inputs(path: Path | str, kernel: Kernel) -> Inputs:
         require_finite("U", U)
         return _columns(torch.from_numpy(U), y, kernel, "x" in entries or not kernel.x.is_point)
     except InputError as error:
-        raise InputError(f"{path}: {error}") from error
-
-
-def _on_mesh(entries: Entries, kernel: Kernel) -> Inputs:
-    """Radial tokens at all points of the mesh within which u is known to the last radius."""
-    x = vector(entries, "x")
-    dx, y = mesh_step(x), kernel.y
-    if y.dim != 1 or not kernel.x.is_point:
-        raise InputError("the discovery is not of a radial mesh; give inputs laid out as its data were.")
-    own = float(y.points[0, 0])
-    if abs(dx - own) > 1e-6 * own:
-        raise InputError(f"the kernel's radii have steps of {own:.6g}, the mesh {dx:.6g}; interpolate u to that step.")
-    u, count = functions_on(entries, "u", len(x)), y.size
-    require_finite("u", u)
-    operator = Radial(dx, count)
-    reached = np.broadcast_to(operator.reached(len(x)) | vanishes_outside(entries), u.shape)
-    if not reached.any():
-        raise InputError(
-            f"the mesh is {x[-1] - x[0]:.6g} long, but u must be known within {count * dx:.6g} on both sides of a "
-            'point: give u on a longer mesh, or set outside = "zero" if u is zero beyond it.'
-        )
-    rows, points = np.nonzero(reached)
-    tokens, of_inputs = operator.tokens_at(u, rows, points), operator.places(x[points], rows, len(u) > 1)
-    return Inputs(tokens.T.contiguous(), numbers(entries, "u").shape, np.flatnonzero(reached), of_inputs=of_inputs)
+        raise error.within(path) from error
 
 
 def _fields(entries: Entries, kernel: Kernel) -> Inputs:

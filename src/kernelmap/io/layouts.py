@@ -6,6 +6,7 @@ import numpy as np
 
 from kernelmap.core.errors import InputError
 from kernelmap.io.entries import Entries, word
+from kernelmap.operators import Convolution, Interaction, Radial
 
 
 @dataclass(frozen=True)
@@ -17,9 +18,16 @@ class Layout:
     meaning: str
 
 
+MESHES = ("mesh", "mesh of a plane", "mesh of space")
+
 LAYOUTS = {
     "mesh": Layout(("x", "u", "f"), (), "f(x) = ∫ K(r) [u(x+r) + u(x-r) - 2u(x)] dr, u and f on the mesh x"),
-    "convolution": Layout(("t", "u", "f"), ("t",), "f(t) = ∫ K(s) u(t-s) ds, u and f in time"),
+    "mesh of a plane": Layout(("x1", "x2", "u", "f"), (), f"{Radial.formula}, u and f on the plane mesh x1, x2"),
+    "mesh of space": Layout(
+        ("x1", "x2", "x3", "u", "f"), ("x3",), f"{Radial.formula}, u and f on the mesh x1, x2, x3 of space"
+    ),
+    "interaction": Layout(("positions",), ("positions",), f"{Interaction.formula}, particles and their velocities"),
+    "convolution": Layout(("t", "u", "f"), ("t",), f"{Convolution.formula}, u and f in time"),
     "fields": Layout(("x1", "u", "f"), ("x1",), "fields u and f on the plane mesh x1, x2, or the line x1"),
     "tokens on radii": Layout(("U", "F", "r"), ("U", "F"), "f_j = Σ K(r) w(r) U[r, j], a pair in each column"),
     "tokens on points": Layout(
@@ -30,16 +38,14 @@ LAYOUTS = {
 """In the order in which they are listed in messages; the mesh, which has no mark, is what is left."""
 
 OPERATORS = {
-    "radial": ("mesh",),
+    "radial": MESHES,
     "convolution": ("convolution",),
+    "interaction": ("interaction",),
     "fields": ("fields",),
     "tokens": ("tokens on radii", "tokens on points"),
     "integral": ("integral",),
 }
 """What the entry `operator` may say, and the layouts that it allows."""
-
-PLANNED = {"positions": "an interaction"}
-"""Entries that mark layouts which are not read yet."""
 
 
 def decide(entries: Entries) -> str:
@@ -54,36 +60,34 @@ def decide(entries: Entries) -> str:
         return marked[0]
     if fitting:
         listed = "; or ".join(f"{layout}: {LAYOUTS[layout].meaning}" for layout in fitting)
+        words = operators_of(fitting)
         raise InputError(
             f"the entries {', '.join(sorted(entries))} could be two things ({listed}). Keep one layout, or say which "
-            f"it is by an entry operator: {_words(fitting)}."
+            f"it is by an entry operator: {' or '.join(map(repr, words))}.",
+            {"operator": repr(words[0])},
         )
-    for mark, name in PLANNED.items():
-        if mark in entries:
-            raise InputError(
-                f"the entry {mark} marks {name}, which this version does not read; write its tokens as U, F, y and "
-                "weights (docs/your-data.md)."
-            )
     known = "; ".join(f"{layout}: {', '.join(shape.names)}" for layout, shape in LAYOUTS.items() if layout in allowed)
     raise InputError(
         f"expected the entries of one layout ({known}), got {', '.join(sorted(entries)) or 'no entries'}. "
-        "Rename or add entries; capitals matter."
+        "Rename or add entries; capitals matter.",
+        _in_other_letters(entries, allowed),
     )
 
 
 def fitting_layouts(entries: Entries, allowed: tuple[str, ...] = tuple(LAYOUTS)) -> list[str]:
-    """Those of which all entries are there."""
-    return [layout for layout in allowed if set(LAYOUTS[layout].names) <= set(entries)]
+    """Those of which all entries are there, and not only a part of those that mark another."""
+    fitting = [layout for layout in allowed if set(LAYOUTS[layout].names) <= set(entries)]
+    names = {layout: set(LAYOUTS[layout].names) for layout in fitting}
+    marked = [names[layout] for layout in fitting if LAYOUTS[layout].marks]
+    return [layout for layout in fitting if not any(names[layout] < other for other in marked)]
 
 
-def also(entries: Entries, chosen: str) -> str | None:
-    """What else the same entries could mean, and how to say so."""
+def also(entries: Entries, chosen: str) -> dict[str, str]:
+    """What else the same entries could mean, by what the entry `operator` would say."""
     if chosen not in LAYOUTS or "operator" in entries:
-        return None
+        return {}
     others = [layout for layout in fitting_layouts(entries) if layout != chosen]
-    if not others:
-        return None
-    return "; ".join(f"{layout}, {LAYOUTS[layout].meaning}: operator = {_words([layout])}" for layout in others)
+    return {operators_of([layout])[0]: f"{layout}, {LAYOUTS[layout].meaning}" for layout in others}
 
 
 def _said(entries: Entries) -> tuple[str, ...]:
@@ -97,7 +101,15 @@ def _said(entries: Entries) -> tuple[str, ...]:
     return OPERATORS[name]
 
 
-def _words(layouts: list[str]) -> str:
+def operators_of(layouts: list[str]) -> list[str]:
     """The values of `operator` that stand for layouts."""
-    names = [name for name, meant in OPERATORS.items() if set(meant) & set(layouts)]
-    return " or ".join(map(repr, names))
+    return [name for name, meant in OPERATORS.items() if set(meant) & set(layouts)]
+
+
+def _in_other_letters(entries: Entries, allowed: tuple[str, ...]) -> dict[str, str] | None:
+    """The entries of a layout that are there, but for capitals."""
+    there = {name.lower(): name for name in entries}
+    for names in (LAYOUTS[layout].names for layout in allowed):
+        if all(name.lower() in there for name in names):
+            return {name: f'd["{there[name.lower()]}"]' for name in names if name not in entries}
+    return None

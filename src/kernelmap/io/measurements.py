@@ -15,12 +15,14 @@ from kernelmap.io.entries import LABELS, Entries, context_of, labels_of, unknown
 from kernelmap.io.fields import field_context
 from kernelmap.io.formats import file_format, read_entries
 from kernelmap.io.integral import integral_context
-from kernelmap.io.layouts import LAYOUTS, also, decide
+from kernelmap.io.interaction import interaction_context
+from kernelmap.io.layouts import LAYOUTS, MESHES, also, decide
 from kernelmap.io.mesh import mesh_context
 from kernelmap.io.series import series_context
+from kernelmap.io.series.noise import left_on
 from kernelmap.io.tokens import token_context
 
-KNOWN = {"x2", "radius", "outside", "operator", "lags", "t_f", "unknown", *LABELS}.union(
+KNOWN = {"radius", "outside", "operator", "lags", "t", "t_f", "f_std", "u_std", "unknown", "velocities", *LABELS}.union(
     *(layout.names for layout in LAYOUTS.values())
 )
 
@@ -30,8 +32,9 @@ class Measurements:
     """The pairs of one system in float64, and in plain words what was found in the file.
 
     has_radius: False where u and f came without one: the largest possible was taken.
-    places: how many values f has on a mesh or in time, measured or not; 0 in other layouts.
-    labels: units and names that the file gives of u, f and x or t: u_unit, f_name, ...
+    places: how many values f has on a mesh, in time or of particles, measured or not; 0 in other layouts.
+    labels: units and names that the file gives of u, f and x or t: u_unit, f_name, ...; and K_unit where it follows.
+    others: what else the entry `operator` could say of the same entries, if it were there.
     """
 
     context: Context
@@ -39,6 +42,7 @@ class Measurements:
     has_radius: bool = True
     labels: dict[str, str] = field(default_factory=dict)
     places: int = 0
+    others: tuple[str, ...] = ()
 
 
 def read_measurements(path: Path | str, given: Mapping[str, Any] | None = None) -> Measurements:
@@ -60,8 +64,9 @@ def read_measurements(path: Path | str, given: Mapping[str, Any] | None = None) 
                 context = replace(context, unknown=unknown)
             check_magnitude(context)
             labels = labels_of(entries)
+            labels |= kernel_unit(labels, layout)
     except InputError as error:
-        raise error if str(error).startswith(str(path)) else InputError(f"{path}: {error}") from error
+        raise error.within(path) from error
     saved = {"U": context.U, "F": context.F}
     arrays = saved if layout == "context" else {name: entries[name] for name in entries if name in KNOWN}
     x, y = context.x, context.y
@@ -69,22 +74,41 @@ def read_measurements(path: Path | str, given: Mapping[str, Any] | None = None) 
     found = {
         "format": kind,
         "layout": layout,
+        "operator": _named(context, layout),
         "entries": ", ".join(f"{name} {tuple(np.shape(array)) or 'scalar'}" for name, array in arrays.items()),
         _grid_name(context): f"{len(y.points)} from {low} to {high}",
         "outputs": str(x.size),
         "pairs": str(context.d),
         "dropped": dropped,
     }
-    if (other := also(entries, layout)) is not None:
-        found["could also be"] = other
+    others = {} if layout == "context" else also(entries, layout)
+    if others:
+        found["could also be"] = "; ".join(f"{meaning}: operator = {name!r}" for name, meaning in others.items())
+    if context.u_errors is not None:
+        found["noise on u"] = f"smoothed; errors of ± {left_on(context.u_errors)} are left"
     if context.blocks is not None:
         found["inputs"] = f"{len(context.blocks)} that act together"
     if labels:
         found["labels"] = ", ".join(f"{name} {text}" for name, text in labels.items())
-    sampled = layout in ("mesh", "convolution")
-    return Measurements(
-        context, found, not sampled or "radius" in entries, labels, np.size(entries["f"]) if sampled else 0
-    )
+    sampled = layout in (*MESHES, "convolution")
+    places = np.size(entries["f"]) if sampled else context.d if layout == "interaction" else 0
+    return Measurements(context, found, not sampled or "radius" in entries, labels, places, tuple(others))
+
+
+def kernel_unit(labels: dict[str, str], layout: str) -> dict[str, str]:
+    """K_unit: f per u and per volume of x, or a velocity per distance; of several inputs, one for each."""
+    f, x = labels.get("f_unit"), labels.get("x_unit", labels.get("t_unit"))
+    if layout == "interaction":
+        return {"K_unit": f"{f} / {x}"} if f and x else {}
+    power = {"mesh of a plane": "²", "mesh of space": "³"}.get(layout, "")
+    each = [f"{f} / ({u.strip()} · {x}{power})" for u in labels.get("u_unit", "").split(",") if u and f and x]
+    return {"K_unit": ", ".join(each)} if each else {}
+
+
+def _named(context: Context, layout: str) -> str:
+    """The operator, and what it means."""
+    meaning = LAYOUTS[layout].meaning if layout in LAYOUTS else "pairs that kernelmap saved"
+    return f"{context.operator or 'tokens'}: {meaning}"
 
 
 def _grid_name(context: Context) -> str:
@@ -95,10 +119,12 @@ def _grid_name(context: Context) -> str:
 
 def _context(path: Path, entries: Entries, layout: str) -> tuple[Context, str]:
     """The context, and in words which pairs were dropped."""
-    if layout == "mesh":
+    if layout in MESHES:
         return mesh_context(entries)
     if layout == "convolution":
         return series_context(entries)
+    if layout == "interaction":
+        return interaction_context(entries)
     if layout == "fields":
         return field_context(entries), "none"
     if layout == "integral":
@@ -112,4 +138,4 @@ def _saved_context(path: Path) -> Context:
         raise InputError(f"expected one system, got a batch of shape {tuple(context.batch_shape)}; save one by one.")
     one = context[(0,) * len(context.batch_shape)].to(torch.float64)
     context = context_of(one.U, one.F, one.y, one.x, one.operator or "tokens", places=one.places, blocks=one.blocks)
-    return replace(context, unknown=one.unknown)
+    return replace(context, unknown=one.unknown, F_std=one.F_std, u_errors=one.u_errors)

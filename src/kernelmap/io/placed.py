@@ -15,6 +15,7 @@ class Inputs:
 
     places: where or when every entry of that array is, by name, where the file says so.
     of_inputs: where or when the inputs themselves are.
+    responses: that array as it is in the file, where it may be measured in part; not checked.
     """
 
     U: Float[Tensor, "N n"]
@@ -22,6 +23,7 @@ class Inputs:
     at: Int[np.ndarray, " m"]
     places: dict[str, np.ndarray] = field(default_factory=dict)
     of_inputs: Places | None = None
+    responses: np.ndarray | None = None
 
     def laid_out(self, values: Float[Tensor, "M n"]) -> np.ndarray:
         """Responses in the shape of f; NaN where u does not say what f is."""

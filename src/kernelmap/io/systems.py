@@ -34,7 +34,7 @@ def read_systems(path: Path | str) -> SystemSet:
             )
         return _systems(entries, path.name)
     except InputError as error:
-        raise error if str(error).startswith(str(path)) else InputError(f"{path}: {error}") from error
+        raise error.within(path) from error
 
 
 def _systems(entries: Entries, file: str) -> SystemSet:

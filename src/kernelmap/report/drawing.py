@@ -114,17 +114,18 @@ def coordinate(discovery: Discovery) -> str:
 def coordinate_axis(discovery: Discovery) -> str:
     """Such as `r` or `lag s (days)`."""
     operator = OPERATORS.get(discovery.context.operator or "")
-    return with_unit(operator.axis if operator else coordinate(discovery), unit(discovery, "x", "t"))
+    axis, labels = operator.axis if operator else coordinate(discovery), discovery.about.get("labels", {})
+    name = labels.get("x_name") or labels.get("t_name")
+    return with_unit(f"{axis} in {name}" if name else axis, unit(discovery, "x", "t"))
 
 
 def kernel_axis(discovery: Discovery, row: int = 0) -> str:
-    """K with its unit, f per u and per x, where all three are known; of several inputs, that of one."""
+    """K with its unit, where that is known; of several inputs, that of one."""
     if not discovery.context.x.is_point:
         return "K(x, y)"
-    units = unit(discovery, "f"), part(unit(discovery, "u"), row), unit(discovery, "x", "t")
     of = f" of {input_name(discovery, row)}" if discovery.context.y.components > 1 else ""
     name = f"K({coordinate(discovery)}){of}"
-    return with_unit(name, f"{units[0]} / ({units[1]} · {units[2]})" if all(units) else "")
+    return with_unit(name, part(unit(discovery, "K"), row))
 
 
 def input_name(discovery: Discovery, number: int) -> str:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from kernelmap.core.files import atomic_path
 from kernelmap.discovery import Discovery
+from kernelmap.report.besides import besides
 from kernelmap.report.figures import answer_pictures, kernel_figure
 from kernelmap.report.identifiability import identifiability_pictures
 
@@ -93,7 +94,7 @@ def _numbers(discovery: Discovery) -> list[tuple[str, str]]:
             else "Not explained of the pairs used, relative to the root mean square of f",
             percent(discovery.noise),
         ),
-        *_besides(discovery),
+        *[(f"{name[0].upper()}{name[1:]}", "; ".join(lines)) for name, lines in besides(discovery)],
         ("Pairs used", str(discovery.context.d)),
         ("Pairs kept back", str(check.heldout.d if check else 0)),
         ("Effective rank of the data", f"{found.effective_rank:.1f}"),
@@ -104,18 +105,6 @@ def _numbers(discovery: Discovery) -> list[tuple[str, str]]:
         ],
         ("Regularisation λ of the classical estimate", f"{discovery.classical.regularisation:.2e}"),
     ]
-
-
-def _besides(discovery: Discovery) -> list[tuple[str, str]]:
-    """What f has besides the kernel's response, its outliers, and how long its errors go on."""
-    estimate = discovery.posterior
-    rows = [(f"{name.capitalize()} of f", f"{v:.4g} ± {std:.2g}") for name, (v, std) in estimate.nuisance.items()]
-    if estimate.outliers:
-        named = [f"{discovery.context.name(pair)}: {size:+.0f}" for pair, size in estimate.outliers.items()]
-        rows.append(("Outliers, in standard deviations", "; ".join(named)))
-    if estimate.error_time:
-        rows.append(("Time τ over which errors go on, exp(-|t - t'| / τ)", f"{estimate.error_time:.3g}"))
-    return rows
 
 
 def _laws(discovery: Discovery) -> list[tuple[str, str]]:

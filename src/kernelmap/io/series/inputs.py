@@ -6,14 +6,14 @@ from kernelmap.core.errors import InputError
 from kernelmap.core.kernel import Kernel
 from kernelmap.io.entries import Entries
 from kernelmap.io.placed import Inputs
-from kernelmap.io.series.record import read_positions, read_record
+from kernelmap.io.series.record import read_positions, read_record, without_noise_on
 from kernelmap.io.series.times import date
 from kernelmap.operators import Convolution
 
 
 def series_inputs(entries: Entries, kernel: Kernel) -> Inputs:
     """The tokens at all times of `t_f`, or of `t`, at which u is known over the memory."""
-    record = read_record(entries)
+    record, _ = without_noise_on(read_record(entries), entries)
     operator = Convolution(record.step, _count(kernel, record.step, record.lags == "two-sided"), record.lags)
     if record.u.shape[1] != kernel.y.components:
         raise InputError(
@@ -29,7 +29,7 @@ def series_inputs(entries: Entries, kernel: Kernel) -> Inputs:
     tokens = positions.tokens(record, operator, reached)
     times = positions.times
     rows, _ = np.nonzero(reached)
-    of_inputs = operator.places(times[reached], rows, len(times) > 1)
+    of_inputs = operator.places(times[reached], rows, len(times) > 1, "date" if record.t.dated else "")
     if record.t.dated:
         times = np.array([date(day) for day in times.flat])
     return Inputs(
@@ -38,6 +38,7 @@ def series_inputs(entries: Entries, kernel: Kernel) -> Inputs:
         np.flatnonzero(reached),
         {"t": times.reshape(positions.shape)},
         of_inputs,
+        entries.get("f"),
     )
 
 

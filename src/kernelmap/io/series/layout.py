@@ -7,7 +7,8 @@ from kernelmap.core import grids
 from kernelmap.core.context import Context
 from kernelmap.core.errors import InputError
 from kernelmap.io.entries import Entries, context_of, listed, numbers, radius_steps, require_token_memory
-from kernelmap.io.series.record import Positions, Record, read_positions, read_record
+from kernelmap.io.series.noise import errors_of
+from kernelmap.io.series.record import Positions, Record, read_positions, read_record, without_noise_on
 from kernelmap.operators import Convolution
 
 UNKNOWN_MEMORY = 1 / 3
@@ -19,7 +20,7 @@ def series_context(entries: Entries) -> tuple[Context, str]:
 
     The tokens of n inputs are blocks, one below the other.
     """
-    record = read_record(entries)
+    record, u_errors = without_noise_on(read_record(entries), entries)
     positions = read_positions(entries, record)
     f = _responses(entries, positions, record)
     operator = Convolution(record.step, _memory(entries, record), record.lags)
@@ -56,6 +57,8 @@ def series_context(entries: Entries) -> tuple[Context, str]:
         dropped,
         places.select(informative),
         None if inputs == 1 else (y.size,) * inputs,
+        None if (F_std := errors_of(entries, f.shape, used)) is None else F_std[:, informative],
+        u_errors,
     )
     return context, dropped
 

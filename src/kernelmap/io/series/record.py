@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from kernelmap.core.errors import InputError
-from kernelmap.io.entries import Entries, numbers, require_finite, vanishes_outside, word
+from kernelmap.io.entries import Entries, numbers, outside_of, require_finite, word
+from kernelmap.io.series.noise import without_noise
 from kernelmap.io.series.times import Times, common_step, read_times
 from kernelmap.operators import LAGS, Convolution, Lags
 
@@ -73,7 +74,15 @@ def _split(steps: np.ndarray, record: Record) -> tuple[np.ndarray, np.ndarray]:
 def read_record(entries: Entries) -> Record:
     t = read_times(entries, "t")
     step = common_step(t)
-    return Record(t, step, _inputs(entries, *t.values.shape), _lags(entries), vanishes_outside(entries))
+    return Record(t, step, _inputs(entries, *t.values.shape), _lags(entries), outside_of(entries, ("zero",)) == "zero")
+
+
+def without_noise_on(record: Record, entries: Entries) -> tuple[Record, Tensor | None]:
+    """The record without the noise of u, if the file says that u has some, and the errors that are left."""
+    if "u_std" in entries and record.lags == "periodic":
+        raise InputError("noise on a periodic u is not known of; leave u_std out, or give several periods as causal.")
+    u, errors = without_noise(entries, record.u.swapaxes(0, 1))
+    return record._replace(u=u.swapaxes(0, 1)), errors
 
 
 def read_positions(entries: Entries, record: Record) -> Positions:

@@ -1,4 +1,4 @@
-"""CSV: a header, the time in the first column, one column `f`, and the inputs in the others.
+"""CSV: a header, the time in the first column, one column `f`, perhaps one `f_std`, and the inputs in the others.
 
 Lines `# radius = 365` before the header are the other entries.
 """
@@ -12,6 +12,9 @@ import numpy as np
 from kernelmap.core.errors import InputError
 from kernelmap.core.files.limits import require_memory
 from kernelmap.io.entries import Entries
+
+RESPONSES = "f", "f_std"
+"""Names of the columns that are no inputs."""
 
 BYTES_PER_CHARACTER = 16
 """Of a number while it is read; it takes two characters or more."""
@@ -43,7 +46,7 @@ def _entry(line: str) -> Entries:
 
 
 def _columns(header: list[str], rows: Iterable[list[str]]) -> Entries:
-    inputs = [i for i, name in enumerate(header) if i > 0 and name != "f"]
+    inputs = [i for i, name in enumerate(header) if i > 0 and name not in RESPONSES]
     if not inputs or len(set(header)) != len(header):
         raise InputError(
             "expected a header with the name of the time, f and the names of the inputs, all different and with "
@@ -58,8 +61,7 @@ def _columns(header: list[str], rows: Iterable[list[str]]) -> Entries:
         values.append([_number(field, header[i], number) for i, field in enumerate(row) if i > 0])
     table = np.array(values, dtype=np.float64).reshape(len(values), len(header) - 1).T
     entries: Entries = {"t": _times(times), "u": table[[i - 1 for i in inputs]]}
-    if "f" in header[1:]:
-        entries["f"] = table[header.index("f", 1) - 1]
+    entries |= {name: table[header.index(name, 1) - 1] for name in RESPONSES if name in header[1:]}
     return entries | {"u_name": np.asarray(", ".join(header[i] for i in inputs))}
 
 

@@ -77,17 +77,18 @@ class NAO(KernelMap):
         return False
 
     def build_mixer(self) -> None:
-        self.w_u = self.function(self.shape.x, self.shape.y)
-        self.w_f = self.function(self.shape.x, self.shape.x) if self.uses_f else None
+        # With W_f = 1 and W_u = 0, K U = F (W_Q W_Kᵀ Uᵀ U): where W_u has a delta too, u itself comes in as an error.
+        self.w_u = self.function(self.shape.x, self.shape.y, delta=0.0)
+        self.w_f = self.function(self.shape.x, self.shape.x, delta=1.0) if self.uses_f else None
 
-    def function(self, x: Domain, z: Domain) -> TwoPointFunction:
+    def function(self, x: Domain, z: Domain, delta: float) -> TwoPointFunction:
         """A function of two points; where the only output is a point, one of z alone or a number."""
         heads, waves = self.options.heads, self.options.waves
         mixer = self.options.mixer or ("network" if x.is_point else "spectral")
         if mixer == "convolution":
-            return Convolution(x, z, heads, waves)
+            return Convolution(x, z, heads, waves, delta)
         if mixer == "spectral" and not z.is_point:
-            return SpectralFunction(x, z, heads, waves)
+            return SpectralFunction(x, z, heads, waves, delta)
         return NetworkFunction(x, z, heads, self.options.hidden)
 
     def rows(self, x: Grid, context: Context, h: list[Tensor]) -> Float[Tensor, "H M n"]:

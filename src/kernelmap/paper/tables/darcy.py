@@ -32,6 +32,7 @@ class DarcyRow(Row):
     """
 
     mixer: Mixer = "spectral"
+    layers: int = 2
     task: Task = "g-to-p"
     random_draws: bool = False
     own_sources: bool = False
@@ -58,9 +59,9 @@ class DarcyRow(Row):
         if self.map in ORDER_FREE:
             return MAPS[self.map].Options(basis="sines")
         if self.map == "nao" and self.mixer != "network":
-            return NAOOptions(dk=self.dk, mixer=self.mixer)
+            return NAOOptions(dk=self.dk, mixer=self.mixer, layers=self.layers)
         hidden = (64, 128) if self.d == 20 else (32, 64)
-        return NAOOptions(dk=self.dk, normaliser="array", mixer="network", hidden=hidden)
+        return NAOOptions(dk=self.dk, normaliser="array", mixer="network", layers=self.layers, hidden=hidden)
 
     @property
     def networks(self) -> bool:
@@ -96,7 +97,8 @@ def block(
         paper = [Printed(size, (printed[task][i],) if task in printed else ()) for i, size in enumerate(sizes)]
         rows.append(DarcyRow("discrete-nao", d, dk, epochs[task], 27, printed=paper[0], task=task))
         rows.append(DarcyRow("nao", d, dk, epochs[task], 27, printed=paper[1], mixer="network", task=task))
-        rows.append(DarcyRow("nao", d, dk, SPECTRAL_EPOCHS[d][task], 9, printed=paper[1], task=task))
+        layers, passes = SPECTRAL[d][task]
+        rows.append(DarcyRow("nao", d, dk, passes, 9, printed=paper[1], layers=layers, task=task))
         rows.append(DarcyRow("nao", d, dk, CONVOLUTION_EPOCHS, 9, mixer="convolution", task=task))
         rows.append(DarcyRow("posterior", d, task=task))
     return Block(f"d = {d}, dk = {dk}", tuple(rows))
@@ -115,11 +117,11 @@ EPOCHS: dict[int, dict[Task, int]] = {
     50: {"g-to-p": 1200, "b-to-p": 400, "p-to-g": 400},
 }
 
-SPECTRAL_EPOCHS: dict[int, dict[Task, int]] = {
-    20: {"g-to-p": 120, "b-to-p": 50},
-    50: {"g-to-p": 200, "b-to-p": 80, "p-to-g": 60},
+SPECTRAL: dict[int, dict[Task, tuple[int, int]]] = {
+    20: {"g-to-p": (3, 80), "b-to-p": (2, 50)},
+    50: {"g-to-p": (2, 200), "b-to-p": (2, 80), "p-to-g": (2, 60)},
 }
-"""Of NAO whose W is no network; its batches are smaller."""
+"""Layers and epochs of NAO with W pointwise + spectral; its batches are smaller."""
 CONVOLUTION_EPOCHS = 60
 
 TABLE3 = PaperTable(

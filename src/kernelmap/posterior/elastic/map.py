@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from kernelmap.core.context import Context, responding
@@ -16,6 +16,7 @@ from kernelmap.maps.probabilistic import ProbabilisticMap
 from kernelmap.maps.registry import register
 from kernelmap.posterior.elastic.fit import Fit, Problem
 from kernelmap.posterior.elastic.medium import Medium
+from kernelmap.posterior.elastic.poisson import ROUNDS, TOLERANCE, Poisson, poisson_of
 from kernelmap.posterior.elastic.posterior import MediumPosterior, solutions
 from kernelmap.posterior.elastic.prior import MediumPrior
 from kernelmap.posterior.elastic.second_order import coefficients, second_order
@@ -36,12 +37,16 @@ class MaterialPosteriorMap(ProbabilisticMap):
     where s_j is the response's part of second order in the load (`second_order`), first zero, then that of the c found.
     To σ² the variance is then added of white noise as large as the misfit.
 
+    Poisson's ratio is the learned one, unless the pairs ask for another (`poisson`), which is then that of all systems
+    of a batch.
+
     All pairs inform the same few unknowns, so that K carries over to loads unlike any that were seen. It takes any
-    number of pairs in any order, any scale of loads and displacements, and any regular mesh of its domain. Values that
-    are zero in all pairs are constrained.
+    number of pairs in any order, any scale of loads, displacements and lengths, and any regular mesh of a rectangle.
+    Values that are zero in all pairs are constrained.
     """
 
     Loss = None
+    any_range = True
 
     def __init__(self, shape: ContextShape, options: NoOptions) -> None:
         super().__init__(shape, options)
@@ -58,6 +63,16 @@ class MaterialPosteriorMap(ProbabilisticMap):
         fit_prior(model, systems, d)
         return model
 
+    def check_context(self, context: Context) -> None:
+        """Lengths are relative to the longer side, so that any rectangle will do."""
+        self.check_pairs(context.d)
+        for grid, name in ((context.y, "loads"), (context.x, "displacements")):
+            if (grid.dim, grid.components) != (2, 2):
+                raise InputError(
+                    f"the {name} of a medium have two components on the mesh of a plane, got {grid.components} "
+                    f"component(s) in {grid.dim} dimension(s). `kernelmap models` names others."
+                )
+
     @torch.no_grad()
     def posterior(self, context: Context) -> MediumPosterior:
         """Condition every system of the batch on its pairs."""
@@ -72,15 +87,33 @@ class MaterialPosteriorMap(ProbabilisticMap):
                 f"{context.x.size - len(free)} displacements are zero in all pairs, but a medium must be held by at "
                 f"least {RIGID}, or it drifts away; give the values on a clamped boundary too."
             )
-        medium = Medium.of(context.x, free, float(self.prior.poisson))
+        ratio = float(self.prior.poisson)
+        found, said = self._with_ratio(context, free, ratio)
+        better = said.next(ratio, TOLERANCE)
+        for _ in range(ROUNDS):
+            if better == ratio:
+                break
+            ratio = better
+            found, said = self._with_ratio(context, free, ratio)
+            better = said.next(ratio, 0.0)
+        return found
+
+    def _with_ratio(
+        self, context: Context, free: Int[Tensor, " free"], ratio: float
+    ) -> tuple[MediumPosterior, Poisson]:
+        """The stiffnesses of all systems with one of Poisson's ratios, and what the pairs say of that."""
+        medium = Medium.of(context.x, free, ratio)
         precision = torch.linalg.inv(self.prior.covariance(medium))
         loads, batch = medium.mass @ context.U, context.batch_shape
         b = loads.expand(*batch, *loads.shape[-2:]).reshape(-1, *loads.shape[-2:])
         u = context.F[..., free, :].expand(*batch, -1, -1).reshape(len(b), len(free), -1)
         uniform = solutions(medium, context.U.new_zeros(medium.count))
-        fits = [self._fit(medium, precision, uniform, *pair) for pair in zip(b, u, strict=True)]
+        fits, ratios = zip(
+            *[self._fit(medium, precision, uniform, *pair) for pair in zip(b, u, strict=True)], strict=True
+        )
         stacked = [torch.stack(parts).reshape((*batch, *parts[0].shape)) for parts in zip(*fits, strict=True)]
-        return MediumPosterior(medium, precision, context, *stacked)
+        said = Poisson(*(torch.stack(parts).sum() for parts in zip(*ratios, strict=True)))
+        return MediumPosterior(medium, precision, context, *stacked), said
 
     def _fit(
         self,
@@ -89,8 +122,8 @@ class MaterialPosteriorMap(ProbabilisticMap):
         uniform: Float[Tensor, "free free"],
         b: Float[Tensor, "free d"],
         u: Float[Tensor, "free d"],
-    ) -> tuple[Tensor, ...]:
-        """The fields of a `MediumPosterior` that belong to one system."""
+    ) -> tuple[tuple[Tensor, ...], Poisson]:
+        """The fields of a `MediumPosterior` that belong to one system, and what it says of Poisson's ratio."""
         norms = u.norm(dim=0)
         if not (norms > 0).all():
             raise InputError(f"{int((norms == 0).sum())} displacements are zero everywhere; drop those pairs.")
@@ -103,8 +136,10 @@ class MaterialPosteriorMap(ProbabilisticMap):
         noise += float(_left(problem, fit, curved)) ** 2 / len(u)
         again = replace(problem, u=u - curved, w=1 / (noise * norms**2))
         fit = again.solve(fit.theta)
+        said = poisson_of(again, fit)
         curved, *second = _second_order(replace(again, u=u), fit)
-        return *fit, *second, _left(problem, fit, curved), (fit.solution @ b).norm(dim=0).max()
+        largest = (fit.solution @ b).norm(dim=0).max()
+        return (*fit, *second, _left(problem, fit, curved), largest), said
 
 
 def _second_order(

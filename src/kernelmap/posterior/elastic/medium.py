@@ -29,6 +29,7 @@ class Medium:
     modes: Float[Tensor, "5 8"]
     slopes: Float[Tensor, "4 2 4"]
     steps: tuple[float, float]
+    poisson: float
 
     @classmethod
     def of(cls, grid: Grid, free: Int[Tensor, " free"], poisson: float) -> "Medium":
@@ -51,7 +52,7 @@ class Medium:
         places = torch.stack([place[corner + start] for start in (0, len(grid.points)) for corner in corners])
         cells = (shape[0] - 1, shape[1] - 1)
         mass, modes = torch.block_diag(mass, mass)[free], cell_modes(steps, poisson).to(device)
-        return cls(cells, free, mass, places, modes, cell_slopes(steps).to(device), (steps[0], steps[1]))
+        return cls(cells, free, mass, places, modes, cell_slopes(steps).to(device), (steps[0], steps[1]), poisson)
 
     @property
     def count(self) -> int:
@@ -90,6 +91,14 @@ class Medium:
         total = weighted.new_zeros(len(self.free) + 1, weighted.shape[-1])
         return total.index_add_(0, self.places.flatten(), weighted)[:-1]
 
+    def forces_of_poisson(self, c: Float[Tensor, " cells"], u: Float[Tensor, "free n"]) -> Float[Tensor, "free n"]:
+        """∂A(c)/∂ν u, from the slopes of μ and λ."""
+        poisson = self.poisson
+        change = -1 / (2 * (1 + poisson) ** 2), (1 + 2 * poisson**2) / ((1 + poisson) * (1 - 2 * poisson)) ** 2
+        element = cell_matrix(list(self.steps), *change).to(u)
+        values = torch.cat([u, torch.zeros_like(u[:1])])[self.places]
+        return self.assemble(c[:, None], (element @ values.flatten(1)).reshape(2, 4, -1))
+
     def strains(self, u: Float[Tensor, "free n"]) -> Float[Tensor, "modes n"]:
         """φ_prᵀ u: the strains of all cells, mode by mode."""
         values = torch.cat([u, torch.zeros_like(u[:1])])[self.places]
@@ -103,15 +112,25 @@ def cell_modes(steps: list[float], poisson: float) -> Float[Tensor, "5 8"]:
     """
     if not -1 < poisson < 0.5:
         raise InputError(f"Poisson's ratio must lie between -1 and 0.5, got {poisson}.")
-    mu, lam = 1 / (2 * (1 + poisson)), poisson / ((1 + poisson) * (1 - 2 * poisson))
+    element = cell_matrix(steps, *lame(poisson))
+    values, vectors = torch.linalg.eigh(element)
+    return (vectors[:, 3:] * values[3:].sqrt()).mT
+
+
+def cell_matrix(steps: list[float], mu: float, lam: float) -> Float[Tensor, "8 8"]:
+    """∫ μ (∇u + ∇uᵀ):∇v + λ div u div v over one cell."""
     element = torch.zeros(8, 8, dtype=torch.float64, device="cpu")
     for dx, dy in cell_slopes(steps):
         zero = torch.zeros_like(dx)
         xx, yy, xy = torch.cat([dx, zero]), torch.cat([zero, dy]), torch.cat([dy, dx])
         parts = (2 * mu * (xx.outer(xx) + yy.outer(yy)), mu * xy.outer(xy), lam * (xx + yy).outer(xx + yy))
         element += steps[0] * steps[1] / 4 * sum(parts)
-    values, vectors = torch.linalg.eigh(element)
-    return (vectors[:, 3:] * values[3:].sqrt()).mT
+    return element
+
+
+def lame(poisson: float) -> tuple[float, float]:
+    """μ and λ of modulus 1."""
+    return 1 / (2 * (1 + poisson)), poisson / ((1 + poisson) * (1 - 2 * poisson))
 
 
 def cell_slopes(steps: list[float]) -> Float[Tensor, "4 2 4"]:

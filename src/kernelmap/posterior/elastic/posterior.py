@@ -77,7 +77,8 @@ class MediumPosterior(KernelPosterior):
         """The stiffness of the cells of one system."""
         corner = self.context.x.points.amin(dim=0)
         theta, spread = (values.reshape(self.medium.count) / math.log(10) for values in (self.theta, self.spread))
-        constants = {f"second_order_{k + 1}": float(alpha) for k, alpha in enumerate(self.second.flatten())}
+        constants = {} if math.isnan(self.medium.poisson) else {"poisson_ratio": self.medium.poisson}
+        constants |= {f"second_order_{k + 1}": float(alpha) for k, alpha in enumerate(self.second.flatten())}
         places = corner + self.medium.longest * self.medium.centres
         return HiddenField("log₁₀ of Young's modulus", places, theta, spread, constants)
 
@@ -152,12 +153,15 @@ class MediumPosterior(KernelPosterior):
     def state(self) -> dict[str, Tensor]:
         """The stiffnesses with their curvature; the solution operators follow from them."""
         kept = {name: getattr(self, name) for name in STATE}
-        return kept | {"free": self.medium.free, "modes": self.medium.modes}
+        ratio = torch.tensor(self.medium.poisson, dtype=torch.float64)
+        return kept | {"free": self.medium.free, "modes": self.medium.modes, "poisson": ratio}
 
     @classmethod
     def restored(cls, state: dict[str, Tensor], kernel: Kernel, d: int) -> "MediumPosterior":
         kept = {name: state[name] for name in STATE}
-        medium = replace(Medium.of(kernel.x, state["free"], poisson=0.0), modes=state["modes"])
+        # Files of 0.1.0 do not hold the ratio; the modes do.
+        ratio = float(state["poisson"]) if "poisson" in state else math.nan
+        medium = replace(Medium.of(kernel.x, state["free"], 0.0), modes=state["modes"], poisson=ratio)
         context = Context.without_pairs(kernel.y, kernel.x, d)
         return cls(medium=medium, context=context, solution=solutions(medium, kept["theta"]), **kept)
 

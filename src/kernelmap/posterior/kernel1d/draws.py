@@ -25,7 +25,8 @@ def draw_from_prior(
     generator = torch.Generator().manual_seed(seed)
     units = Units.of(context.U, context.F[0], context.y)
     y = units.scaled(context.y)
-    pairs = Pairs(*averaged(context.U / units.u, context.F[0] / units.f), y, 1.0)
+    columns, f, repeats = averaged(context.U, context.F[0] / units.f)
+    pairs = Pairs(context.U[:, columns] / units.u, f, repeats, y, 1.0)
     component, block, responses = draw_component(prior, pairs, generator)
     omega = expecting_unit_responses([component._replace(block=0)], [responses])[0].omega
 

@@ -26,10 +26,6 @@ LEAST_JUMPS = 0.1
 """Least share of the variance from jumps: places of jumps that are all nearly in the middle of their cells."""
 
 
-PAIRS_AT_ONCE = 1000
-"""Of which jumps are looked for at a time, so that memory is that of the tokens themselves."""
-
-
 def jump_variance(
     U: Float[Tensor, "N d"], unit: float, y: Grid, kernel_squared: Float[Tensor, " N"]
 ) -> Float[Tensor, " d"]:
@@ -43,14 +39,11 @@ def jump_variance(
         tokens, squares = (values.split(len(y.points)) for values in (U, kernel_squared))
         return torch.stack([jump_variance(u, unit, one, k) for u, k in zip(tokens, squares, strict=True)]).sum(dim=0)
     h, rate = y.cells.to(U)[..., None]
-    parts = []
-    for some in U.split(PAIRS_AT_ONCE, dim=1):
-        u = some / unit
-        slope = torch.cat([rate[:1] * u[:1].abs(), rate[1:] * u.diff(dim=0).abs()])
-        inner = (slope[1:-1] - torch.maximum(slope[:-2], slope[2:])).clamp(min=0)
-        first = (slope[:1] - slope[1:2]).clamp(min=0)
-        parts.append(kernel_squared[:-1] @ (torch.cat([first, inner]) * h[:-1] ** 2).square())
-    return UNIFORM_VARIANCE * torch.cat(parts)
+    u = U / unit
+    slope = torch.cat([rate[:1] * u[:1].abs(), rate[1:] * u.diff(dim=0).abs()])
+    inner = (slope[1:-1] - torch.maximum(slope[:-2], slope[2:])).clamp(min=0)
+    first = (slope[:1] - slope[1:2]).clamp(min=0)
+    return UNIFORM_VARIANCE * (kernel_squared[:-1] @ (torch.cat([first, inner]) * h[:-1] ** 2).square())
 
 
 def alternating_weights(y: Grid) -> Float[Tensor, " N"]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from kernelmap.core.context import distinct_inputs
@@ -27,10 +27,12 @@ from kernelmap.posterior.kernel1d.measured.correlation import Correlation
 from kernelmap.posterior.kernel1d.measured.nuisance import Nuisance
 from kernelmap.posterior.kernel1d.measured.whitening import Whitening
 from kernelmap.posterior.kernel1d.mixture import Blocks, Mixture, pool, weigh
-from kernelmap.posterior.kernel1d.pieces import Responses, likeliest_edges, with_edges
+from kernelmap.posterior.kernel1d.pieces import Responses, likeliest_edges
 from kernelmap.posterior.kernel1d.prior import Prior
 from kernelmap.posterior.kernel1d.units import Units, trimmed_mean
 
+VALUES_AT_ONCE = 1_000_000
+"""Of tokens, that are copied at a time."""
 PILOT_PAIRS = 1000
 """At most so many pairs choose the components that all pairs are then given to."""
 
@@ -45,6 +47,7 @@ class Pairs(NamedTuple):
     """Pairs with different inputs, f a mean over `repeats`: U in the user's units, all else in those of the engine.
 
     unit: one unit of the tokens.
+    columns: of U, one for each pair; all, if there are none. U itself is not copied: it may be as large as memory.
     measured: tokens of single pairs and T, where those of U are sums of them, U = tokens Tᵀ; correlated: whether the
         errors of the single pairs are.
     """
@@ -56,19 +59,33 @@ class Pairs(NamedTuple):
     unit: float
     measured: tuple[Float[Tensor, "N m"], Float[Tensor, "d m"]] | None = None
     correlated: bool = False
+    columns: Int[Tensor, " d"] | None = None
+
+    @property
+    def tokens(self) -> Float[Tensor, "N d"]:
+        return self.U if self.columns is None else self.U[:, self.columns]
+
+    def chosen(self, some: Int[Tensor, " n"]) -> "Pairs":
+        measured = None if self.measured is None else (self.measured[0], self.measured[1][some])
+        columns = some if self.columns is None else self.columns[some]
+        return self._replace(f=self.f[some], repeats=self.repeats[some], measured=measured, columns=columns)
 
     def some(self, count: int) -> "Pairs":
         """At most so many of them, in equal strides."""
         d = len(self.f)
-        if d <= count:
-            return self
-        chosen = torch.linspace(0, d - 1, count, device=self.f.device).long()
-        measured = None if self.measured is None else (self.measured[0], self.measured[1][chosen])
-        return self._replace(U=self.U[:, chosen], f=self.f[chosen], repeats=self.repeats[chosen], measured=measured)
+        return self if d <= count else self.chosen(torch.linspace(0, d - 1, count, device=self.f.device).long())
+
+    def parts(self) -> "list[Pairs]":
+        """So few at a time that arrays like their tokens take little memory."""
+        numbers = torch.arange(len(self.f), device=self.f.device)
+        at_once = max(1, VALUES_AT_ONCE // len(self.U))
+        return [self] if len(numbers) <= at_once else [self.chosen(some) for some in numbers.split(at_once)]
 
     def responses(self, features: Features, blocks: Iterable[int]) -> dict[int, Tensor]:
         """Uᵀ diag(w) Φ of these blocks, each (d, R)."""
-        return weighted_sums(self.U, self.y.value_weights / self.unit, features, blocks)
+        blocks, weights = list(blocks), self.y.value_weights / self.unit
+        found = [weighted_sums(part.tokens, weights, features, blocks) for part in self.parts()]
+        return {block: torch.cat([part.pop(block) for part in found]) for block in blocks}
 
     def quadrature_variance(self, mixture: Mixture) -> Float[Tensor, " d"]:
         """Of each pair's error: that of the tokens' jumps, or what the alternating sum tells of the kernel's own.
@@ -79,14 +96,18 @@ class Pairs(NamedTuple):
         """
         if self.correlated:
             return torch.zeros_like(self.f)
+        kernel_squared = second_moment(mixture)
+        return torch.cat([part._quadrature_variance(mixture, kernel_squared) for part in self.parts()])
+
+    def _quadrature_variance(self, mixture: Mixture, kernel_squared: Float[Tensor, " N"]) -> Float[Tensor, " d"]:
         weights = alternating_weights(self.y) / self.unit
-        mean, variance = pool(*mixture.moments(weighted_sums(self.U, weights, mixture.features, mixture.blocks)))
-        jumps = self.jump_variance(second_moment(mixture))
-        return torch.maximum(jumps, (mean.square() + variance) / 3)
+        sums = weighted_sums(self.tokens, weights, mixture.features, mixture.blocks)
+        mean, variance = pool(*mixture.moments(sums))
+        return torch.maximum(self.jump_variance(kernel_squared), (mean.square() + variance) / 3)
 
     def jump_variance(self, kernel_squared: Float[Tensor, " N"]) -> Float[Tensor, " d"]:
         if self.measured is None:
-            return jump_variance(self.U, self.unit, self.y, kernel_squared)
+            return jump_variance(self.tokens, self.unit, self.y, kernel_squared)
         tokens, T = self.measured
         return T.square() @ jump_variance(tokens, self.unit, self.y, kernel_squared)
 
@@ -98,6 +119,8 @@ class Fit:
     nuisance: what f has besides the kernel's response.
     correlation: of the errors in time, where it was looked for.
     T: the whitening of the pairs, where they had one.
+    nugget: part of the errors' variance that every measurement has for itself.
+    through_kernel: part that comes from noise on u, where that is known of.
     residuals: of the pairs from what the others say, in standard deviations, where outliers were looked for.
     """
 
@@ -108,18 +131,24 @@ class Fit:
     nuisance: Nuisance | None = None
     correlation: Correlation | None = None
     T: Float[Tensor, "n d"] | None = None
+    nugget: float = 1.0
+    through_kernel: float | None = None
     residuals: Float[Tensor, " d"] | None = None
 
     def kernel_moments(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Weights (C,), means and variances (C, N) of K in all cells, in units of `units.kernel`."""
+        """Weights (C,), means and variances (C, N) of K in all components, in units of `units.kernel`."""
         return self.mixture.moments(self.mixture.features.blocks)
 
     def response_moments(self, U: Float[Tensor, "N n"], Z: Float[Tensor, "n q"]) -> tuple[Tensor, Tensor, Tensor]:
         """The same of measured responses to new inputs: noise and errors of jumps included; in units of `units.f`."""
         jumps = jump_variance(U, self.units.u, self.y, self.kernel_squared)
         parts, means, variances = self.expected_moments(U, Z)
-        factor = 1.0 if self.correlation is None else self.correlation.factor
-        return parts, means, variances + factor * self.mixture.error_variance(jumps)
+        return parts, means, variances + self.factor * self.mixture.error_variance(jumps)
+
+    @property
+    def factor(self) -> float:
+        """Of the variance of errors, and of what goes on beside the kernel, over all correlations to that of one."""
+        return 1.0 if self.correlation is None else self.correlation.factor
 
     def expected_moments(self, U: Float[Tensor, "N n"], Z: Float[Tensor, "n q"]) -> tuple[Tensor, Tensor, Tensor]:
         """The same of responses without errors, Uᵀ diag(w) K + Z β."""
@@ -129,7 +158,8 @@ class Fit:
         parts, means, variances = mixture.moments(weighted_sums(U, weights, mixture.features, mixture.blocks))
         if self.nuisance is not None:
             means = means + Z @ self.nuisance.values / self.units.f
-            variances = variances + mixture.white_variance()[:, None] * ((Z @ self.nuisance.S) * Z).sum(dim=1)
+            variance = self.factor * mixture.white_variance()[:, None]
+            variances = variances + variance * ((Z @ self.nuisance.S) * Z).sum(dim=1)
         return parts, means, variances
 
 
@@ -164,9 +194,9 @@ def prepared(
         measured = U, whitening.T
         U, f = U @ whitening.T.mT, whitening.T @ f
     units = Units.of(U, f, y)
-    own = averaged(U, f / units.f) if measured is None else (U, f / units.f, torch.ones_like(f))
+    columns, f, repeats = averaged(U, f / units.f) if measured is None else (None, f / units.f, torch.ones_like(f))
     correlated = whitening is not None and whitening.correlated
-    return Pairs(*own, units.scaled(y), units.u, measured, correlated), units
+    return Pairs(U, f, repeats, units.scaled(y), units.u, measured, correlated, columns), units
 
 
 def plug_in_errors(pairs: Pairs, b: Float[Tensor, " d"], noise: float, prior: Prior) -> list[ErrorShape]:
@@ -185,7 +215,7 @@ def pilot_features(pairs: Pairs, prior: Prior) -> tuple[Features, dict[int, Tens
     responses = pairs.responses(features, range(len(features.blocks)))
     features = features._replace(components=expecting_unit_responses(features.components, responses))
     pieces = prior.pieces
-    sums = Responses.of(pieces, pairs.U, pairs.unit, pairs.y, h)
+    sums = Responses.of(pieces, pairs.tokens, pairs.unit, pairs.y, h)
     errors = white_noise(pairs.repeats, prior.noise)
 
     def score(blocks: Float[Tensor, "C d R"], omegas: Float[Tensor, "S R"]) -> Float[Tensor, "C S"]:
@@ -201,11 +231,12 @@ def pilot_features(pairs: Pairs, prior: Prior) -> tuple[Features, dict[int, Tens
     components = pieces.components(edges, len(sums.places), prior.first_edge, t.device)
     stepped = [sums.of_pieces(own) for own in edges]
     responses |= {len(features.blocks) + i: own for i, own in enumerate(stepped)}
-    return with_edges(features, sums, edges, expecting_unit_responses(components, stepped)), responses
+    blocks = [sums.features_of(own) for own in edges]
+    return features.extended(blocks, expecting_unit_responses(components, stepped)), responses
 
 
 def averaged(U: Float[Tensor, "N d"], f: Float[Tensor, " d"]) -> tuple[Tensor, Tensor, Tensor]:
-    """Pairs with different inputs, the means of their responses, and how many there were of each.
+    """The first pair of every different input, the mean of its responses, and how many there were.
 
     In the order of the responses: rounding, and which pairs the pilot fit takes, do not depend on the order given.
     """
@@ -215,7 +246,7 @@ def averaged(U: Float[Tensor, "N d"], f: Float[Tensor, " d"]) -> tuple[Tensor, T
     first = torch.full_like(repeats, len(f), dtype=torch.long).scatter_reduce(0, group, numbers, "amin")
     f = torch.zeros_like(repeats).index_add(0, group, f) / repeats
     order = f.argsort()
-    return U[:, first[order]], f[order], repeats[order]
+    return first[order], f[order], repeats[order]
 
 
 def weighted_sums(

@@ -84,13 +84,17 @@ class Kernel1dMap(ProbabilisticMap):
     def posterior(self, context: Context) -> Kernel1dPosterior:
         context = context.to(torch.float64)
         prior, batch = self.prior, context.batch_shape
-        U = context.U.expand(*batch, *context.U.shape[-2:]).reshape(-1, *context.U.shape[-2:])
-        F = context.F.expand(*batch, *context.F.shape[-2:]).reshape(-1, *context.F.shape[-2:])
+
+        def systems(values: Tensor) -> Tensor:
+            return values.expand(*batch, *values.shape[-2:]).reshape(-1, *values.shape[-2:])
+
+        U, F = systems(context.U), systems(context.F)
+        stds = [[None] * F.shape[1]] * len(F) if context.F_std is None else systems(context.F_std)
         with torch.no_grad():
             fits = [
-                fit_robust(u, row, context, prior, self.keep_outliers)
-                for u, rows in zip(U, F, strict=True)
-                for row in rows
+                fit_robust(u, row, std, context, prior, self.keep_outliers)
+                for u, rows, of_rows in zip(U, F, stds, strict=True)
+                for row, std in zip(rows, of_rows, strict=True)
             ]
         return Kernel1dPosterior(fits, context)
 

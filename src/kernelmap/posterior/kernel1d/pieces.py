@@ -20,7 +20,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kernelmap.core.grids import Grid
-from kernelmap.posterior.kernel1d.components import Block, Component, Features, Spectrum
+from kernelmap.posterior.kernel1d.components import Block, Component, Spectrum
 from kernelmap.posterior.kernel1d.errors import UNIFORM_VARIANCE
 
 PLACES = 1000
@@ -152,10 +152,3 @@ def likeliest_edges(pieces: Pieces, responses: Responses, log_odds: Float[Tensor
         if reached <= last:
             break
     return found
-
-
-def with_edges(
-    features: Features, responses: Responses, configurations: list[Edges], components: list[Component]
-) -> Features:
-    """Features and components of these configurations beside the others."""
-    return features.extended([responses.features_of(edges) for edges in configurations], components)

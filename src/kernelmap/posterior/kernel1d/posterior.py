@@ -13,7 +13,7 @@ from kernelmap.core.kernel import Kernel
 from kernelmap.core.places import Places
 from kernelmap.core.posterior import ESTIMATES, KernelPosterior, Prediction, check_one_system
 from kernelmap.core.state import prefixed, under
-from kernelmap.posterior.kernel1d.fit import Fit
+from kernelmap.posterior.kernel1d.fit import VALUES_AT_ONCE, Fit
 from kernelmap.posterior.kernel1d.measured.nuisance import TREND, columns
 from kernelmap.posterior.kernel1d.measured.outliers import OUTLIER
 from kernelmap.posterior.kernel1d.mixture import pool
@@ -72,7 +72,12 @@ class Kernel1dPosterior(KernelPosterior):
         found = []
         for i, fit in enumerate(self.fits):
             Z = columns(fit.nuisance, U.shape[-1], places).to(inputs)
-            found.append((fit.units.f, *pool(*fit.response_moments(inputs[i // M], Z))))
+            at_once = max(1, VALUES_AT_ONCE // U.shape[-2])
+            parts = [
+                pool(*fit.response_moments(*some))
+                for some in zip(inputs[i // M].split(at_once, dim=1), Z.split(at_once), strict=True)
+            ]
+            found.append((fit.units.f, *(torch.cat(part) for part in zip(*parts, strict=True))))
         stds = self._stacked([unit * variance.sqrt() for unit, _, variance in found])
         return Prediction(self._stacked([unit * mean for unit, mean, _ in found]), stds)
 
@@ -82,7 +87,11 @@ class Kernel1dPosterior(KernelPosterior):
         return (self.mean * (first.units.length * first.y.value_weights)) @ U.to(torch.float64)
 
     def beside_kernel(self, count: int, places: Places | None) -> Float[Tensor, "*b M n"]:
-        return self._stacked([fit.units.f * nuisance_moments(fit, count, places)[0] for fit in self.fits])
+        rows = []
+        for fit in self.fits:
+            mean, _ = nuisance_moments(fit)
+            rows.append(fit.units.f * columns(fit.nuisance, count, places).to(mean) @ mean)
+        return self._stacked(rows)
 
     @property
     def whitened(self) -> Context | None:
@@ -101,9 +110,7 @@ class Kernel1dPosterior(KernelPosterior):
         if first.nuisance is None:
             return {}
         names, clock = first.nuisance.names, first.nuisance.clock
-        one = torch.eye(len(names), dtype=torch.float64)
-        none = first.nuisance.tokens.new_zeros(len(first.nuisance.tokens), len(names))
-        mean, variance = pool(*first.expected_moments(none, one.to(none)))
+        mean, variance = nuisance_moments(first)
         scales = [first.units.f / (clock.half if name == TREND else 1.0) for name in names]
         return {
             name: (scale * float(m), scale * float(v.sqrt()))
@@ -114,6 +121,10 @@ class Kernel1dPosterior(KernelPosterior):
     def error_time(self) -> float | None:
         correlation = self.fits[0].correlation
         return None if correlation is None else correlation.tau
+
+    @property
+    def through_kernel(self) -> float | None:
+        return self.fits[0].through_kernel
 
     @property
     def outliers(self) -> dict[int, float]:
@@ -160,7 +171,7 @@ class Kernel1dPosterior(KernelPosterior):
     @property
     def informed_directions(self) -> int:
         """Of the likeliest component: eigendirections with γ Λ > 1."""
-        best = max(self.fits[0].mixture.cells, key=lambda cell: float(cell.given.weights.max())).given
+        best = max(self.fits[0].mixture.components, key=lambda component: float(component.given.weights.max())).given
         return int((best.gamma[best.weights.argmax()] * best.eigenvalues > 1).sum())
 
     @property
@@ -192,34 +203,37 @@ def quantile(
 
 
 def draw(fit: Fit, generator: torch.Generator | None) -> Float[Tensor, " N"]:
-    """A kernel from the mixture: a cell and a ratio γ by their weights, then Gaussian directions, seen and unseen."""
-    cells = fit.mixture.cells
-    cell = cells[int(torch.multinomial(torch.stack([c.given.weights.sum() for c in cells]), 1, generator=generator))]
-    given, index = cell.given, int(torch.multinomial(cell.given.weights, 1, generator=generator))
+    """A kernel from the mixture: component and ratio γ by their weights, then Gaussian directions, seen and unseen."""
+    components = fit.mixture.components
+    component = components[
+        int(torch.multinomial(torch.stack([c.given.weights.sum() for c in components]), 1, generator=generator))
+    ]
+    given, index = component.given, int(torch.multinomial(component.given.weights, 1, generator=generator))
     mean, variance = (part[index] for part in given.directions())
     z = torch.randn(len(given.omega), generator=generator, dtype=torch.float64)
     seen = mean + variance.sqrt() * torch.randn(len(mean), generator=generator, dtype=torch.float64)
     z, V = (given.kappa[index] * given.gamma[index]).sqrt() * z, given.map / given.omega[:, None]
-    return fit.units.kernel * (fit.mixture.features.blocks[cell.block] @ (given.omega * (z + V @ (seen - V.mT @ z))))
+    return fit.units.kernel * (
+        fit.mixture.features.blocks[component.block] @ (given.omega * (z + V @ (seen - V.mT @ z)))
+    )
 
 
-def nuisance_moments(fit: Fit, count: int, places: Places | None) -> tuple[Tensor, Tensor]:
-    """Mean and variance of Z β, in units of `units.f`."""
-    Z = columns(fit.nuisance, count, places).to(fit.kernel_squared)
-    mean, variance = pool(*fit.expected_moments(Z.new_zeros(len(fit.kernel_squared), count), Z))
-    return mean, variance
+def nuisance_moments(fit: Fit) -> tuple[Tensor, Tensor]:
+    """Mean and variance of β, in units of `units.f`."""
+    one = torch.eye(0 if fit.nuisance is None else len(fit.nuisance.names)).to(fit.kernel_squared)
+    return pool(*fit.expected_moments(one.new_zeros(len(fit.kernel_squared), len(one)), one))
 
 
 def residual_variance(fit: Fit) -> Tensor:
     """Of the errors of f, noise and quadrature, on average over the pairs, in units of `units.f`."""
-    variances = [cell.given.kappa * cell.shape.n.mean() for cell in fit.mixture.cells]
+    variances = [component.given.kappa * component.shape.n.mean() for component in fit.mixture.components]
     return fit.mixture.weights @ torch.cat(variances)
 
 
 def reduction(fit: Fit) -> Float[Tensor, " N"]:
     """1 - posterior variance / prior variance at the amplitudes that were found."""
     prior = torch.zeros_like(fit.y.value_weights)
-    for block, _, given, _ in fit.mixture.cells:
+    for block, _, given, _ in fit.mixture.components:
         scale = given.weights @ (given.gamma * given.kappa)
         prior = prior + scale * (fit.mixture.features.blocks[block] * given.omega).square().sum(dim=1)
     variance = pool(*fit.mixture.moments(fit.mixture.features.blocks))[1]

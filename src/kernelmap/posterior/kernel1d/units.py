@@ -1,5 +1,6 @@
 """Units: lengths by the grid's range, u and f by their robust sizes; undone on the way out."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -7,6 +8,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from kernelmap.core.grids import Grid
+
+SIZED_PAIRS = 1000
+"""At most so many of the pairs, in equal strides, tell the size of u."""
 
 TRIMMED = 0.01
 """Share of the largest values, at least one of several, that do not count in a size: one huge value must not set it."""
@@ -35,7 +39,8 @@ class Units:
 
     @classmethod
     def of(cls, U: Float[Tensor, "N d"], f: Float[Tensor, " d"], y: Grid) -> "Units":
-        return cls(float(y.points.abs().max()), size(U), size(f))
+        some = U[:, :: math.ceil(U.shape[1] / SIZED_PAIRS)]
+        return cls(float(y.points.abs().max()), size(some), size(f))
 
     @property
     def kernel(self) -> float:

@@ -25,20 +25,20 @@ class Convolution(TwoPointFunction):
     comes back from its other side; c is the multiplier of all waves that are not learned one by one.
     """
 
-    def __init__(self, x: Domain, z: Domain, heads: int, waves: int | None) -> None:
+    def __init__(self, x: Domain, z: Domain, heads: int, waves: int | None, delta: float) -> None:
         super().__init__()
         if not one_box(x, z):
             raise InputError(
                 "a convolution needs inputs and outputs in one box; use --mixer spectral or --mixer network."
             )
-        self.domain, count = x, waves or WAVES[len(x.low)]
+        self.heads, self.domain, count = heads, x, waves or WAVES[len(x.low)]
         zero = (0,) * len(x.low)
         # Of k and -k one is enough.
         found = [k for k in product(range(1 - count, count), repeat=len(x.low)) if k >= zero]
         self.register_buffer("k", torch.tensor(found, dtype=torch.float64), persistent=False)
         size = (heads, x.components, z.components, len(found))
         self.a, self.b = (nn.Parameter(START / len(found) * torch.randn(size)) for _ in range(2))
-        self.pointwise = Pointwise(x, z, heads, 1)
+        self.pointwise = Pointwise(x, z, heads, 1, delta)
 
     def integrate(
         self, x: Grid, z: Grid, h: Float[Tensor, " N"], values: Float[Tensor, "*#b H N k"]
@@ -52,10 +52,6 @@ class Convolution(TwoPointFunction):
 
         spectral = cos_x @ (times(self.a, C) - times(self.b, S)) + sin_x @ (times(self.a, S) + times(self.b, C))
         return spectral.flatten(-3, -2) + self.pointwise.integrate(x, z, values)
-
-    def rows(self, x: Grid, z: Grid, h: Float[Tensor, " N"]) -> Float[Tensor, "H M N"]:
-        identity = torch.eye(z.size).to(h).expand(self.a.shape[0], -1, -1)
-        return self.integrate(x, z, h, identity)
 
     def _waves(self, grid: Grid) -> tuple[Float[Tensor, "n R"], Float[Tensor, "n R"]]:
         phase = pi / 2 * self.domain.coordinates(grid) @ self.get_buffer("k").double().mT

@@ -77,6 +77,7 @@ class NetworkFunction(GridFunction, TwoPointFunction):
 
     def __init__(self, x: Domain, z: Domain, heads: int, hidden: tuple[int, ...] = HIDDEN) -> None:
         super().__init__((x, z), heads, hidden)
+        self.heads = heads
 
     def integrate(
         self, x: Grid, z: Grid, h: Float[Tensor, " N"], values: Float[Tensor, "*#b H N k"]

@@ -13,16 +13,16 @@ from kernelmap.maps.nao.set_nao.modes import Modes
 class Pointwise(nn.Module):
     """∫ c(x) δ(x - z) v(z) dz = c(x) v(x), for each of H heads and each pair of components of x and z.
 
-    c is a sum of `waves` cosines in each direction. It starts at 1 for equal components, and at 0 for others. Between
-    the points of the tokens' grid, v(x) is linear.
+    c is a sum of `waves` cosines in each direction. It starts at `start` for equal components, and at 0 for others.
+    Between the points of the tokens' grid, v(x) is linear.
     """
 
-    def __init__(self, x: Domain, z: Domain, heads: int, waves: int) -> None:
+    def __init__(self, x: Domain, z: Domain, heads: int, waves: int, start: float) -> None:
         super().__init__()
         self.modes = Modes(Domain(x.low, x.high), "cosines", waves)
-        start = torch.zeros(heads, x.components, z.components, self.modes.count)
-        start[..., 0] = torch.eye(x.components, z.components)
-        self.c = nn.Parameter(start)
+        c = torch.zeros(heads, x.components, z.components, self.modes.count)
+        c[..., 0] = start * torch.eye(x.components, z.components)
+        self.c = nn.Parameter(c)
 
     def integrate(self, x: Grid, z: Grid, values: Float[Tensor, "*#b H N k"]) -> Float[Tensor, "*#b H M k"]:
         c = self._values(x)
@@ -30,11 +30,6 @@ class Pointwise(nn.Module):
         if c.shape[1:3] == (1, 1):
             return c[:, 0, 0, :, None] * there[..., 0, :, :]
         return torch.einsum("hacm,...hcmk->...hamk", c, there).flatten(-3, -2)
-
-    def rows(self, x: Grid, z: Grid) -> Float[Tensor, "H M N"]:
-        c, n = self._values(x), len(z.points)
-        P = Interpolation.of(z, x).apply(torch.eye(n, dtype=c.dtype, device=c.device))
-        return torch.einsum("hacm,mn->hamcn", c, P).flatten(3, 4).flatten(1, 2)
 
     def _values(self, x: Grid) -> Float[Tensor, "H cx cz m"]:
         """c at the points of x."""

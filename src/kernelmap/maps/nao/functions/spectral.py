@@ -31,31 +31,24 @@ class SpectralFunction(TwoPointFunction):
     network of (x, z) cannot be.
     """
 
-    def __init__(self, x: Domain, z: Domain, heads: int, waves: int | None) -> None:
+    def __init__(self, x: Domain, z: Domain, heads: int, waves: int | None, delta: float) -> None:
         super().__init__()
         self.heads = heads
         self.x, self.z = (Modes(domain, "cosines", waves or WAVES[len(domain.low)]) for domain in (x, z))
         start = START / sqrt(self.z.count) / 2 ** len(z.low)
         # Two axes, so that Muon takes it as the matrix it is.
         self.M = nn.Parameter(start * torch.randn(heads * self.x.count, self.z.count))
-        self.pointwise = Pointwise(x, z, heads, FEW) if one_box(x, z) else None
+        self.pointwise = Pointwise(x, z, heads, FEW, delta) if one_box(x, z) else None
 
     def integrate(
         self, x: Grid, z: Grid, h: Float[Tensor, " N"], values: Float[Tensor, "*#b H N k"]
     ) -> Float[Tensor, "*#b H M k"]:
-        psi_x, psi_z = self._on(x, z)
-        coefficients = (psi_z * h[:, None]).mT @ values
-        M = self.M.unflatten(0, (self.heads, -1))
-        spectral = psi_x @ integral(M, coefficients)
+        psi_x, psi_z = (modes.of_component(grid).to(self.M) for modes, grid in ((self.x, x), (self.z, z)))
+        weighted = (h[:, None] * values).unflatten(-2, (z.components, -1))
+        coefficients = (psi_z.mT @ weighted).flatten(-3, -2)
+        mixed = integral(self.M.unflatten(0, (self.heads, -1)), coefficients)
+        spectral = (psi_x @ mixed.unflatten(-2, (x.components, -1))).flatten(-3, -2)
         return spectral if self.pointwise is None else spectral + self.pointwise.integrate(x, z, values)
-
-    def rows(self, x: Grid, z: Grid, h: Float[Tensor, " N"]) -> Float[Tensor, "H M N"]:
-        psi_x, psi_z = self._on(x, z)
-        spectral = psi_x @ self.M.unflatten(0, (self.heads, -1)) @ (psi_z * h[:, None]).mT
-        return spectral if self.pointwise is None else spectral + self.pointwise.rows(x, z)
-
-    def _on(self, x: Grid, z: Grid) -> tuple[Float[Tensor, "M Rx"], Float[Tensor, "N Rz"]]:
-        return self.x(x).to(self.M), self.z(z).to(self.M)
 
 
 def one_box(x: Domain, z: Domain) -> bool:

@@ -35,7 +35,7 @@ class Times(NamedTuple):
 class Correlation(NamedTuple):
     """τ and ν; white noise alone has ν = 1 and τ = 0.
 
-    factor: of the errors' variance, on average over all τ and ν that the pairs leave open, to that under these.
+    factor: of the variance of errors and offset, on average over all τ and ν that the pairs leave open, to that here.
     """
 
     tau: float

@@ -17,6 +17,7 @@ from kernelmap.core.places import Places
 from kernelmap.posterior.kernel1d.components import Block, Component, Features, Spectrum
 from kernelmap.posterior.kernel1d.errors import white_noise
 from kernelmap.posterior.kernel1d.fit import Fit, expecting_unit_responses, fit, prepared
+from kernelmap.posterior.kernel1d.measured import noisy_inputs
 from kernelmap.posterior.kernel1d.measured.correlation import WHITE_NOISE, Correlation, Times, hypotheses
 from kernelmap.posterior.kernel1d.measured.inputs import fit_inputs
 from kernelmap.posterior.kernel1d.measured.nuisance import (
@@ -34,7 +35,7 @@ from kernelmap.posterior.kernel1d.measured.outliers import (
     student_precision,
 )
 from kernelmap.posterior.kernel1d.measured.whitening import Whitening
-from kernelmap.posterior.kernel1d.mixture import weigh
+from kernelmap.posterior.kernel1d.mixture import pool, weigh
 from kernelmap.posterior.kernel1d.prior import Prior
 from kernelmap.posterior.kernel1d.units import size
 
@@ -57,34 +58,43 @@ FEW_COMPONENTS = 4
 """Of those that were found, beside which it is looked for again."""
 
 
-def is_plain(context: Context) -> bool:
-    """One input, and nothing unknown besides its kernel and the level of white noise."""
-    return not unknowns(context) and not in_time(context) and context.y.components == 1
+def is_plain(context: Context, std: Float[Tensor, " d"] | None) -> bool:
+    """One exact input, and nothing unknown besides its kernel and the level of white noise."""
+    one_exact = context.y.components == 1 and context.u_errors is None
+    return one_exact and std is None and not unknowns(context) and not in_time(context)
 
 
 def fit_robust(
-    U: Float[Tensor, "N d"], f: Float[Tensor, " d"], context: Context, prior: Prior, keep_outliers: bool
+    U: Float[Tensor, "N d"],
+    f: Float[Tensor, " d"],
+    std: Float[Tensor, " d"] | None,
+    context: Context,
+    prior: Prior,
+    keep_outliers: bool,
 ) -> Fit:
-    """Of one system and output of the context, whose pairs are U and f; again with less weight of outliers."""
-    plain = is_plain(context)
-    places = context.places
+    """Of one system and output of the context, whose pairs are U and f; again with less weight of outliers.
+
+    std: of the error of every f, as far as it is known.
+    """
+    plain, places = is_plain(context, std), context.places
+    own = torch.ones_like(f) if std is None else (std.log().mean().exp() / std).square()
     if not plain and len(f) > MOST_PAIRS:
         some = torch.linspace(0, len(f) - 1, MOST_PAIRS).long()
-        U, f, places = U[:, some], f[some], None if places is None else places.select(some)
-    first = fit(U, f, context.y, prior) if plain else fit_measured(U, f, context, places, prior, torch.ones_like(f))
+        U, f, own, places = U[:, some], f[some], own[some], None if places is None else places.select(some)
+    first = fit(U, f, context.y, prior) if plain else fit_measured(U, f, context, places, prior, own)
     if keep_outliers or not FEWEST_PAIRS <= len(f) <= MOST_PAIRS:
         return first
-    precision, found = torch.ones_like(f), first
+    precision, found = own, first
     for _ in range(ROUNDS):
-        r = residuals(found, U, f, precision).standardised
+        r = residuals(found, U, f, precision, own).standardised
         far = r.abs() > OUTLIER
         if not 0 < int(far.sum()) <= MOST_OUTLIERS * len(f):
             return first
-        before, precision = precision, student_precision(r)
+        before, precision = precision, own * student_precision(r)
         if float((precision / before).log()[far].abs().max()) < SETTLED:
             return replace(found, residuals=r)
         found = fit_measured(U, f, context, places, prior, precision)
-    return replace(found, residuals=residuals(found, U, f, precision).standardised)
+    return replace(found, residuals=residuals(found, U, f, precision, own).standardised)
 
 
 def fit_measured(
@@ -109,13 +119,33 @@ def fit_measured(
         if again[:2] == before[:2]:
             break
         found = search(pairs, prior, correlation)
+    if context.u_errors is not None and places is not None:
+        for _ in range(noisy_inputs.ROUNDS):
+            K = found.units.kernel * pool(*found.kernel_moments())[0]
+            through = noisy_inputs.covariance_through(K, context, places)
+            size_through = float(through.diagonal().mean())
+            if not size_through > 0:
+                break
+            pairs = pairs._replace(through_kernel=through / size_through)
+            pairs = likeliest_fraction(pairs, correlation, prior, components_of(found))
+            found = search(pairs, prior, correlation)
     whitening = pairs.whitening(correlation)
     nuisance = Nuisance(names, clock, U @ whitening.G.mT, whitening.G @ f, whitening.S) if names else None
-    return replace(found, nuisance=nuisance, correlation=correlation if pairs.times else None, T=whitening.T)
+    return replace(
+        found,
+        nuisance=nuisance,
+        correlation=correlation if pairs.times else None,
+        T=whitening.T,
+        nugget=(1 - pairs.fraction) * correlation.nugget,
+        through_kernel=None if pairs.through_kernel is None else pairs.fraction,
+    )
 
 
 class Measured(NamedTuple):
-    """Pairs with nuisance columns Z, the relative precision of their errors, and times where they have them."""
+    """Pairs with nuisance columns Z, the relative precision of their errors, and times where they have them.
+
+    through_kernel: covariance of the errors that noise on u makes, of variance 1 on average; fraction: their part.
+    """
 
     U: Float[Tensor, "N d"]
     f: Float[Tensor, " d"]
@@ -123,12 +153,13 @@ class Measured(NamedTuple):
     Z: Float[Tensor, "d q"]
     precision: Float[Tensor, " d"]
     times: Times | None
+    through_kernel: Float[Tensor, "d d"] | None = None
+    fraction: float = 0.0
 
     def covariance(self, correlation: Correlation) -> Float[Tensor, "d d"]:
         """C, of errors whose scale is κ."""
-        if self.times is None:
-            return (1 / self.precision).diag()
-        return correlation.matrix(self.times, self.precision)
+        C = (1 / self.precision).diag() if self.times is None else correlation.matrix(self.times, self.precision)
+        return C if self.through_kernel is None else (1 - self.fraction) * C + self.fraction * self.through_kernel
 
     def whitening(self, correlation: Correlation) -> Whitening:
         return Whitening.of(self.covariance(correlation), self.Z)
@@ -161,27 +192,38 @@ def broad(y: Grid) -> Features:
 
 def components_of(found: Fit) -> Features:
     """The likeliest components of a fit."""
-    cells = sorted(found.mixture.cells, key=lambda cell: -float(cell.given.weights.sum()))[:FEW_COMPONENTS]
-    components = [Component(cell.block, cell.given.omega, 0, cell.log_odds) for cell in cells]
+    components = sorted(found.mixture.components, key=lambda component: -float(component.given.weights.sum()))[
+        :FEW_COMPONENTS
+    ]
+    components = [Component(component.block, component.given.omega, 0, component.log_odds) for component in components]
     return Features(found.mixture.features.blocks, components)
 
 
 def likeliest_correlation(pairs: Measured, prior: Prior, features: Features) -> Correlation:
     """Of white noise and AR(1) errors, the one with the largest evidence beside these components."""
     assert pairs.times is not None
+    tried = hypotheses(pairs.times)
+    found = [beside(pairs, correlation, prior, features) for correlation in tried]
+    weights = torch.tensor([log for log, _ in found]).double().add(torch.tensor(list(tried.values()))).softmax(dim=0)
+    best, variance = int(weights.argmax()), torch.tensor([v for _, v in found]).double()
+    return list(tried)[best]._replace(factor=float(weights @ variance / variance[best]))
+
+
+def likeliest_fraction(pairs: Measured, correlation: Correlation, prior: Prior, features: Features) -> Measured:
+    """The pairs with the part of the errors' variance from noise on u that has the largest evidence."""
+    tried = [pairs._replace(fraction=fraction) for fraction in noisy_inputs.FRACTIONS]
+    return max(tried, key=lambda own: beside(own, correlation, prior, features)[0])
+
+
+def beside(pairs: Measured, correlation: Correlation, prior: Prior, features: Features) -> tuple[float, float]:
+    """Log evidence of the pairs, and variance of a new f beside the kernel's response, under these components."""
     prior = prior._replace(log_odds=prior.log_odds.new_zeros(1))
-    scale = size(pairs.f - pairs.f.mean())
-    tried, evidence, variance = hypotheses(pairs.times), [], []
-    for correlation, log_prior in tried.items():
-        whitening = pairs.whitening(correlation)
-        whitened, units = prepared(pairs.U, pairs.f, pairs.y, whitening)
-        responses = whitened.responses(features, {component.block for component in features.components})
-        scaled = features._replace(components=expecting_unit_responses(features.components, responses))
-        chosen, errors = range(len(scaled.components)), [white_noise(whitened.repeats, prior.noise)]
-        mixture = weigh(scaled, responses, whitened.f, chosen, errors, prior, prior.pilot_noise)
-        evidence.append(whitening.log_evidence(mixture.log_evidence, units.f, scale) + log_prior)
-        variance.append(float(mixture.weights @ mixture.white_variance()) * units.f**2)
-    weights = torch.tensor(evidence, dtype=torch.float64).softmax(dim=0)
-    best = int(weights.argmax())
-    factor = float(weights @ torch.tensor(variance, dtype=torch.float64)) / variance[best]
-    return list(tried)[best]._replace(factor=factor)
+    whitening = pairs.whitening(correlation)
+    whitened, units = prepared(pairs.U, pairs.f, pairs.y, whitening)
+    responses = whitened.responses(features, {component.block for component in features.components})
+    scaled = features._replace(components=expecting_unit_responses(features.components, responses))
+    chosen, errors = range(len(scaled.components)), [white_noise(whitened.repeats, prior.noise)]
+    mixture = weigh(scaled, responses, whitened.f, chosen, errors, prior, prior.pilot_noise)
+    log_evidence = whitening.log_evidence(mixture.log_evidence, units.f, size(pairs.f - pairs.f.mean()))
+    level = float(((pairs.Z @ whitening.S) * pairs.Z).sum(dim=1).mean())
+    return log_evidence, (1 + level) * float(mixture.weights @ mixture.white_variance()) * units.f**2
