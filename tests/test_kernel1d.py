@@ -38,7 +38,7 @@ def test_every_pair_has_its_own_quadrature_error() -> None:
     kernel = torch.exp(-3 * r)
     f = (torch.exp(-3 * fine) / len(fine)) @ tokens(fine)
     found = fit(tokens(r), f, y, model().prior)
-    assert any(cell.shape.has_jumps for cell in found.mixture.cells)
+    assert any(component.shape.has_jumps for component in found.mixture.components)
     assert float(found.mixture.white_variance().max().sqrt()) < 1e-3
     mean = found.units.kernel * (found.mixture.weights @ found.kernel_moments()[1])
     seen = r > 0.15

@@ -53,11 +53,11 @@ def test_residuals_are_those_of_leaving_a_pair_out(tmp_path):
     precision = torch.linspace(0.2, 1.5, 40).double()
     f = context.F[0]
     found = fit_measured(context.U, f, context, None, model().prior, precision)
-    cell = max(found.mixture.cells, key=lambda cell: float(cell.given.weights.max()))
-    best = cell.given.weights.argmax()
-    kappa, alpha = cell.given.kappa[best], (cell.given.kappa * cell.given.gamma)[best]
-    A = context.U.mT @ (found.y.weights[:, None] / found.units.u * found.mixture.features.blocks[cell.block])
-    M = kappa * (1 / precision).diag() + alpha * (A * cell.given.omega.square()) @ A.mT
+    component = max(found.mixture.components, key=lambda component: float(component.given.weights.max()))
+    best = component.given.weights.argmax()
+    kappa, alpha = component.given.kappa[best], (component.given.kappa * component.given.gamma)[best]
+    A = context.U.mT @ (found.y.weights[:, None] / found.units.u * found.mixture.features.blocks[component.block])
+    M = kappa * (1 / precision).diag() + alpha * (A * component.given.omega.square()) @ A.mT
     inverse = torch.linalg.inv(M * found.units.f**2)
     own = residuals(found, context.U, f, precision, torch.ones_like(f))
     torch.testing.assert_close(own.difference, (inverse @ f) / inverse.diagonal(), rtol=1e-5, atol=1e-9)

@@ -20,12 +20,13 @@ def test_parts_of_parts_are_fractions_of_all():
     with listening(lambda doing, done: heard.append((doing, round(done, 6)))):
         with part("reading", 0.0, 0.2):
             pass
-        with part("fitting", 0.2, 1.0):
+        with part("", 0.2, 1.0), part("fitting", 0.0, 1.0):
             for _ in tracked(range(2)):
                 with part("solving", 0.5, 1.0):
                     pass
     assert heard == [
         ("reading", 0.0),
+        ("reading", 0.2),
         ("fitting", 0.2),
         ("fitting", 0.2),
         ("solving", 0.4),

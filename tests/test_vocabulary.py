@@ -44,6 +44,12 @@ def test_no_private_word_is_a_name():
     assert {str(path): bad for path in SOURCE.rglob("*.py") if (bad := names(path) & PRIVATE)} == {}
 
 
+def test_a_mixture_has_components():
+    """Cells are those of a mesh, which a mixture does not have."""
+    files = (SOURCE / "posterior" / "kernel1d").rglob("mixture.py")
+    assert {str(path): bad for path in files if (bad := names(path) & {"Cell", "cells", "cell"})} == {}
+
+
 def test_the_search_finds_them(tmp_path):
     (tmp_path / "old.py").write_text("class Try:\n    share: float\n\n    def likely(self): return self.dark")
     assert names(tmp_path / "old.py") & PRIVATE == {"Try", "share", "likely", "dark"}

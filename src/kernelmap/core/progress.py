@@ -58,12 +58,12 @@ def _inside(inner: _Part) -> Iterator[None]:
 
 def listening(listener: Listener) -> AbstractContextManager[None]:
     """Work inside tells the listener how far it is; what is done twice does not go back."""
-    furthest = 0.0
+    furthest, last = 0.0, "Working"
 
     def forwards(doing: str, done: float) -> None:
-        nonlocal furthest
-        furthest = max(furthest, done)
-        listener(doing, furthest)
+        nonlocal furthest, last
+        furthest, last = max(furthest, done), doing or last
+        listener(last, furthest)
 
     return _inside(_Part(forwards))
 

@@ -136,7 +136,7 @@ class Fit:
     residuals: Float[Tensor, " d"] | None = None
 
     def kernel_moments(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Weights (C,), means and variances (C, N) of K in all cells, in units of `units.kernel`."""
+        """Weights (C,), means and variances (C, N) of K in all components, in units of `units.kernel`."""
         return self.mixture.moments(self.mixture.features.blocks)
 
     def response_moments(self, U: Float[Tensor, "N n"], Z: Float[Tensor, "n q"]) -> tuple[Tensor, Tensor, Tensor]:

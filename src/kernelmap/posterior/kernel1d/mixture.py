@@ -14,14 +14,14 @@ from kernelmap.posterior.kernel1d.evidence import Conditioned, Evidence, Whitene
 from kernelmap.posterior.kernel1d.prior import Prior
 
 PRUNED = 1e-4
-"""Cells of the mixture with a smaller weight are left out."""
+"""Components of the mixture with a smaller weight are left out."""
 
 
 Blocks = list[Tensor] | dict[int, Tensor]
 """Features, or linear functionals of them, by the number of their block: each (n, R) with an R of its own."""
 
 
-class Cell(NamedTuple):
+class MixtureComponent(NamedTuple):
     """One component, made of one block of features, under one shape of errors; log_odds: of the component before."""
 
     block: int
@@ -31,24 +31,24 @@ class Cell(NamedTuple):
 
 
 class Mixture(NamedTuple):
-    """K ~ Σ over cells and ratios γ of weight N(mean, covariance), on a grid; all in the units of the engine.
+    """K ~ Σ over components and ratios γ of weight N(mean, covariance), on a grid; all in the units of the engine.
 
     component_weights: of all components of `features`.
     log_evidence: of the pairs, under the whole prior.
     """
 
     features: Features
-    cells: list[Cell]
+    components: list[MixtureComponent]
     component_weights: Float[Tensor, " K"]
     log_evidence: float
 
     @property
     def blocks(self) -> set[int]:
-        """Numbers of the blocks of features that the cells use."""
-        return {cell.block for cell in self.cells}
+        """Numbers of the blocks of features that the components use."""
+        return {component.block for component in self.components}
 
     def with_used_features(self) -> "Mixture":
-        """The same with the blocks of features that its cells use, and their components, and no others."""
+        """The same with the blocks of features that it uses, with their components before, and no others."""
         number = {block: i for i, block in enumerate(sorted(self.blocks))}
         kept = [i for i, component in enumerate(self.features.components) if component.block in number]
         components = [self.features.components[i] for i in kept]
@@ -56,39 +56,41 @@ class Mixture(NamedTuple):
             [self.features.blocks[block] for block in number],
             [component._replace(block=number[component.block]) for component in components],
         )
-        cells = [cell._replace(block=number[cell.block]) for cell in self.cells]
-        return self._replace(features=features, cells=cells, component_weights=self.component_weights[kept])
+        components = [component._replace(block=number[component.block]) for component in self.components]
+        return self._replace(features=features, components=components, component_weights=self.component_weights[kept])
 
     def moments(self, blocks: Blocks) -> tuple[Tensor, Tensor, Tensor]:
         """Weights (C,), means and variances (C, n) of linear functionals of K, given by those of the features."""
-        parts = [cell.given.moments(blocks[cell.block]) for cell in self.cells]
+        parts = [component.given.moments(blocks[component.block]) for component in self.components]
         return self.weights, torch.cat([mean for mean, _ in parts]), torch.cat([variance for _, variance in parts])
 
     def second_moment(self, block: int) -> Float[Tensor, "R R"]:
         """E[x xᵀ] of the weights x of a block's features, if the kernel is made of them."""
-        cells = [cell.given for cell in self.cells if cell.block == block]
-        total = sum(float(given.weights.sum()) for given in cells)
-        return torch.stack([given.second_moment() for given in cells]).sum(dim=0) / total
+        components = [component.given for component in self.components if component.block == block]
+        total = sum(float(given.weights.sum()) for given in components)
+        return torch.stack([given.second_moment() for given in components]).sum(dim=0) / total
 
     @property
     def weights(self) -> Float[Tensor, " C"]:
-        return torch.cat([cell.given.weights for cell in self.cells])
+        return torch.cat([component.given.weights for component in self.components])
 
     def kappas(self) -> Float[Tensor, " C"]:
-        return torch.cat([cell.given.kappa for cell in self.cells])
+        return torch.cat([component.given.kappa for component in self.components])
 
     def log_alpha(self) -> Float[Tensor, " C"]:
-        """The amplitude, in every cell."""
-        return torch.cat([cell.given.gamma for cell in self.cells]).log() + self.kappas().log()
+        """The amplitude, in every component."""
+        return torch.cat([component.given.gamma for component in self.components]).log() + self.kappas().log()
 
     def error_variance(self, b: Float[Tensor, " n"]) -> Float[Tensor, "C n"]:
-        """Of measured responses, in every cell, whose jumps have the variance b."""
-        jumping = torch.cat([torch.full_like(cell.given.weights, cell.shape.has_jumps) for cell in self.cells])
+        """Of measured responses, in every component, whose jumps have the variance b."""
+        jumping = torch.cat(
+            [torch.full_like(component.given.weights, component.shape.has_jumps) for component in self.components]
+        )
         return self.white_variance()[:, None] + (jumping * self.kappas())[:, None] * b
 
     def white_variance(self) -> Float[Tensor, " C"]:
-        """Of the noise, in every cell."""
-        return torch.cat([cell.shape.nugget * cell.given.kappa for cell in self.cells])
+        """Of the noise, in every component."""
+        return torch.cat([component.shape.nugget * component.given.kappa for component in self.components])
 
 
 def pool(
@@ -128,11 +130,11 @@ def weigh(
     log_weight = torch.cat(log_weights) + log_odds[:, None]
     weights = log_weight.flatten().softmax(dim=0).reshape(log_weight.shape)
     total = weights[weights > PRUNED].sum()
-    cells = []
+    found = []
     for (index, pairs, given, number), row, odds in zip(tried, weights, log_odds.tolist(), strict=True):
         chosen = (row > PRUNED).nonzero()[:, 0]
         if len(chosen):
             conditioned = given.conditioned(pairs, number, chosen, row[chosen] / total)
-            cells.append(Cell(features.components[index].block, pairs.shape, conditioned, odds))
+            found.append(MixtureComponent(features.components[index].block, pairs.shape, conditioned, odds))
     each = f.new_zeros(len(features.components)).index_add(0, numbers, weights.sum(dim=1))
-    return Mixture(features, cells, each, float(log_weight.logsumexp(dim=(0, 1))))
+    return Mixture(features, found, each, float(log_weight.logsumexp(dim=(0, 1))))

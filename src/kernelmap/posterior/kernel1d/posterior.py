@@ -171,7 +171,7 @@ class Kernel1dPosterior(KernelPosterior):
     @property
     def informed_directions(self) -> int:
         """Of the likeliest component: eigendirections with γ Λ > 1."""
-        best = max(self.fits[0].mixture.cells, key=lambda cell: float(cell.given.weights.max())).given
+        best = max(self.fits[0].mixture.components, key=lambda component: float(component.given.weights.max())).given
         return int((best.gamma[best.weights.argmax()] * best.eigenvalues > 1).sum())
 
     @property
@@ -203,15 +203,19 @@ def quantile(
 
 
 def draw(fit: Fit, generator: torch.Generator | None) -> Float[Tensor, " N"]:
-    """A kernel from the mixture: a cell and a ratio γ by their weights, then Gaussian directions, seen and unseen."""
-    cells = fit.mixture.cells
-    cell = cells[int(torch.multinomial(torch.stack([c.given.weights.sum() for c in cells]), 1, generator=generator))]
-    given, index = cell.given, int(torch.multinomial(cell.given.weights, 1, generator=generator))
+    """A kernel from the mixture: component and ratio γ by their weights, then Gaussian directions, seen and unseen."""
+    components = fit.mixture.components
+    component = components[
+        int(torch.multinomial(torch.stack([c.given.weights.sum() for c in components]), 1, generator=generator))
+    ]
+    given, index = component.given, int(torch.multinomial(component.given.weights, 1, generator=generator))
     mean, variance = (part[index] for part in given.directions())
     z = torch.randn(len(given.omega), generator=generator, dtype=torch.float64)
     seen = mean + variance.sqrt() * torch.randn(len(mean), generator=generator, dtype=torch.float64)
     z, V = (given.kappa[index] * given.gamma[index]).sqrt() * z, given.map / given.omega[:, None]
-    return fit.units.kernel * (fit.mixture.features.blocks[cell.block] @ (given.omega * (z + V @ (seen - V.mT @ z))))
+    return fit.units.kernel * (
+        fit.mixture.features.blocks[component.block] @ (given.omega * (z + V @ (seen - V.mT @ z)))
+    )
 
 
 def nuisance_moments(fit: Fit) -> tuple[Tensor, Tensor]:
@@ -222,14 +226,14 @@ def nuisance_moments(fit: Fit) -> tuple[Tensor, Tensor]:
 
 def residual_variance(fit: Fit) -> Tensor:
     """Of the errors of f, noise and quadrature, on average over the pairs, in units of `units.f`."""
-    variances = [cell.given.kappa * cell.shape.n.mean() for cell in fit.mixture.cells]
+    variances = [component.given.kappa * component.shape.n.mean() for component in fit.mixture.components]
     return fit.mixture.weights @ torch.cat(variances)
 
 
 def reduction(fit: Fit) -> Float[Tensor, " N"]:
     """1 - posterior variance / prior variance at the amplitudes that were found."""
     prior = torch.zeros_like(fit.y.value_weights)
-    for block, _, given, _ in fit.mixture.cells:
+    for block, _, given, _ in fit.mixture.components:
         scale = given.weights @ (given.gamma * given.kappa)
         prior = prior + scale * (fit.mixture.features.blocks[block] * given.omega).square().sum(dim=1)
     variance = pool(*fit.mixture.moments(fit.mixture.features.blocks))[1]

@@ -1,4 +1,4 @@
-"""What predicting takes of a fit, as arrays: the features that the mixture's cells use, and every cell's Gaussians."""
+"""What predicting takes of a fit, as arrays: the features that the mixture uses, and every component's Gaussians."""
 
 from torch import Tensor
 
@@ -10,12 +10,12 @@ from kernelmap.posterior.kernel1d.evidence import Conditioned
 from kernelmap.posterior.kernel1d.fit import Fit
 from kernelmap.posterior.kernel1d.measured.correlation import Correlation
 from kernelmap.posterior.kernel1d.measured.nuisance import OFFSET, TREND, Clock, Nuisance
-from kernelmap.posterior.kernel1d.mixture import Cell, Mixture
+from kernelmap.posterior.kernel1d.mixture import Mixture, MixtureComponent
 from kernelmap.posterior.kernel1d.units import Units
 
 
 def state_of(fit: Fit) -> dict[str, Tensor]:
-    """Blocks of features under their numbers, cells in their order."""
+    """Blocks of features under their numbers, components in their order."""
     mixture, units = fit.mixture, fit.units
     numbers = fit.kernel_squared.new_tensor
     state = {
@@ -30,7 +30,7 @@ def state_of(fit: Fit) -> dict[str, Tensor]:
     if fit.correlation is not None:
         state["correlation"] = numbers(fit.correlation)
     state |= {f"block{number}": block for number, block in enumerate(mixture.features.blocks)}
-    for i, (block, shape, given, _) in enumerate(mixture.cells):
+    for i, (block, shape, given, _) in enumerate(mixture.components):
         errors = numbers([block, float(shape.n.mean()), shape.nugget, shape.least, shape.spread])
         state |= prefixed(f"cell{i}", {"errors": errors} | prefixed("given", given._asdict()))
     return state
@@ -42,13 +42,13 @@ def fit_of(state: dict[str, Tensor], y: Grid) -> Fit:
     units = Units(*own["units"].tolist())
     blocks = [own[f"block{number}"] for number in range(sum(name.startswith("block") for name in own))]
     nothing = Density(own["units"][:0], own["units"][:0])
-    cells, i = [], 0
+    components, i = [], 0
     while part := under(state, f"cell{i}"):
         block, n, nugget, least, spread = part["errors"].tolist()
         shape = ErrorShape(part["errors"].new_tensor([n]), nugget, least, 0.0, spread, nothing)
-        cells.append(Cell(int(block), shape, Conditioned(**under(part, "given"))))
+        components.append(MixtureComponent(int(block), shape, Conditioned(**under(part, "given"))))
         i += 1
-    mixture = Mixture(Features(blocks, []), cells, nothing.knots, float(own["log_evidence"]))
+    mixture = Mixture(Features(blocks, []), components, nothing.knots, float(own["log_evidence"]))
     correlation = Correlation(*own["correlation"].tolist()) if "correlation" in own else None
     return Fit(mixture, units, units.scaled(y), own["kernel_squared"], _nuisance(under(state, "nuisance")), correlation)
 

@@ -80,8 +80,8 @@ class LocalPosteriorMap(ProbabilisticMap):
             total = torch.where(reactions[:, None], self.prior.nugget_variance() + own[..., None, None] ** 2, total)
         f = f if averaging is None else averaging.apply(f)
         regression = self._regress(X, f - expected, power * total)
-        share = self.prior.nugget_variance() / total
-        found = LocalPosterior(mean, regression, scale, power * total, level, share, lattice, reach, context)
+        systematic = self.prior.nugget_variance() / total
+        found = LocalPosterior(mean, regression, scale, power * total, level, systematic, lattice, reach, context)
         return replace(found, averaging=averaging, reactions=int(reactions.sum()))
 
     def _regress(

@@ -192,8 +192,10 @@ def broad(y: Grid) -> Features:
 
 def components_of(found: Fit) -> Features:
     """The likeliest components of a fit."""
-    cells = sorted(found.mixture.cells, key=lambda cell: -float(cell.given.weights.sum()))[:FEW_COMPONENTS]
-    components = [Component(cell.block, cell.given.omega, 0, cell.log_odds) for cell in cells]
+    components = sorted(found.mixture.components, key=lambda component: -float(component.given.weights.sum()))[
+        :FEW_COMPONENTS
+    ]
+    components = [Component(component.block, component.given.omega, 0, component.log_odds) for component in components]
     return Features(found.mixture.features.blocks, components)
 
 

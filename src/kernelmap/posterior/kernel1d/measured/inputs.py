@@ -117,13 +117,13 @@ def likeliest(found: Fit, prior: Prior) -> list[Candidate]:
     """The components of a mixture at their likeliest amplitudes, likeliest first; one under several errors is one."""
     weights: dict[tuple[int, float], float] = {}
     made: dict[tuple[int, float], Candidate] = {}
-    for cell in found.mixture.cells:
-        given, weight = cell.given, float(cell.given.weights.sum())
-        key = cell.block, round(float(given.omega.log().sum()), 6)
+    for component in found.mixture.components:
+        given, weight = component.given, float(component.given.weights.sum())
+        key = component.block, round(float(given.omega.log().sum()), 6)
         alpha = float(given.weights @ (given.gamma * given.kappa)) / weight
         if weight > max(weights.get(key, 0.0), 0.0):
-            log_prior = cell.log_odds + float(prior.amplitude.log(given.omega.new_tensor(math.log(alpha))))
-            features = found.mixture.features.blocks[cell.block]
+            log_prior = component.log_odds + float(prior.amplitude.log(given.omega.new_tensor(math.log(alpha))))
+            features = found.mixture.features.blocks[component.block]
             made[key] = Candidate(features, math.sqrt(alpha) * found.units.kernel * given.omega, log_prior)
         weights[key] = weights.get(key, 0.0) + weight
     return [made[key] for key in sorted(weights, key=weights.__getitem__, reverse=True)]

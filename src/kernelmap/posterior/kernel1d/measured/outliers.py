@@ -67,25 +67,25 @@ def residuals(
     precision: Float[Tensor, " d"],
     good: Float[Tensor, " d"],
 ) -> Residuals:
-    """Under the likeliest cell of the mixture, in units of f.
+    """Under the likeliest component of the mixture, in units of f.
 
     precision: that under which it was found; good: that of the pairs if none is an outlier.
     """
-    cell = max(found.mixture.cells, key=lambda cell: float(cell.given.weights.max()))
-    best = cell.given.weights.argmax()
-    kappa, nugget = float(cell.given.kappa[best]), cell.shape.nugget
-    weights, block = found.y.value_weights / found.units.u, cell.block
+    component = max(found.mixture.components, key=lambda component: float(component.given.weights.max()))
+    best = component.given.weights.argmax()
+    kappa, nugget = float(component.given.kappa[best]), component.shape.nugget
+    weights, block = found.y.value_weights / found.units.u, component.block
     A = weighted_sums(U, weights, found.mixture.features, [block])[block]
     f = f / found.units.f
     if found.T is None:
-        jumps = cell.shape.has_jumps * jump_variance(U, found.units.u, found.y, found.kernel_squared)
+        jumps = component.shape.has_jumps * jump_variance(U, found.units.u, found.y, found.kernel_squared)
         inverse = 1 / (jumps + nugget)
-        means, variances = cell.given.moments(A)
+        means, variances = component.given.moments(A)
         seen, v = (f - means[best]) * inverse, variances[best] * inverse.square()
     else:
-        T = found.T / cell.shape.n.sqrt()[:, None]
-        inverse, (means, _) = T.square().sum(dim=0), cell.given.moments(T @ A)
-        _, variances = cell.given.moments(T.mT @ (T @ A))
+        T = found.T / component.shape.n.sqrt()[:, None]
+        inverse, (means, _) = T.square().sum(dim=0), component.given.moments(T @ A)
+        _, variances = component.given.moments(T.mT @ (T @ A))
         seen, v = T.mT @ (T @ f - means[best]), variances[best]
     left = torch.maximum(kappa * inverse - v, LEAVES_LITTLE * kappa * inverse)
     own = kappa * nugget * found.nugget * (1 / precision - 1 / good)
