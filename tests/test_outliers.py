@@ -8,6 +8,7 @@ import torch
 
 from kernel1d_systems import model, waves
 from kernelmap.core import Context
+from kernelmap.problems.radial import radial
 from measured_series import error, posterior, series
 
 
@@ -41,6 +42,13 @@ def test_clean_pairs_are_left_alone():
     found = posterior(context)
     assert found.outliers == {}
     torch.testing.assert_close(found.mean, kept.posterior(context).mean, rtol=0, atol=0)
+
+
+def test_exact_pairs_with_jumps_are_no_outliers():
+    """The released inputs jump, and without noise a prior is 1e8 times as wide as what its pairs leave open."""
+    systems = radial("sine").test
+    context = systems.batch(torch.arange(0, systems.pairs, 15)[:302][None], torch.tensor([0]))[0, 0]
+    assert posterior(context.to(torch.float64)).outliers == {}
 
 
 def test_residuals_are_those_of_leaving_a_pair_out(tmp_path):

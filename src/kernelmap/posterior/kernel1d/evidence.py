@@ -70,10 +70,15 @@ class Conditioned(NamedTuple):
 
     def moments(self, X: Float[Tensor, "n R"]) -> tuple[Float[Tensor, "C n"], Float[Tensor, "C n"]]:
         """Mean and variance of X (ω z) at every γ."""
+        mean, variance = self.seen(X)
+        unseen = ((X * self.omega).square().sum(dim=1) - (X @ self.map).square().sum(dim=1)).clamp(min=0)
+        return mean, variance + (self.kappa * self.gamma)[:, None] * unseen
+
+    def seen(self, X: Float[Tensor, "n R"]) -> tuple[Float[Tensor, "C n"], Float[Tensor, "C n"]]:
+        """The same of the part that the pairs see, which is all of their own responses."""
         mean, variance = self.directions()
         T = X @ self.map
-        unseen = ((X * self.omega).square().sum(dim=1) - T.square().sum(dim=1)).clamp(min=0)
-        return mean @ T.mT, variance @ T.square().mT + (self.kappa * self.gamma)[:, None] * unseen
+        return mean @ T.mT, variance @ T.square().mT
 
     def second_moment(self) -> Float[Tensor, "R R"]:
         """E[(ω z) (ω z)ᵀ] over all γ, times their probability."""

@@ -14,8 +14,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kernelmap.posterior.kernel1d.errors import jump_variance
-from kernelmap.posterior.kernel1d.fit import Fit, Pairs, weighted_sums
+from kernelmap.core.context import distinct_inputs
+from kernelmap.posterior.kernel1d.errors import ErrorShape
+from kernelmap.posterior.kernel1d.fit import Fit, Pairs, averaged, weighted_sums
 from kernelmap.posterior.kernel1d.units import size
 
 FREEDOM = 4.0
@@ -77,23 +78,31 @@ def residuals(
     weights, block = found.y.value_weights / found.units.u, component.block
     A = weighted_sums(U, weights, found.mixture.features, [block])[block]
     f = f / found.units.f
+    b = Pairs(U, f, torch.ones_like(f), found.y, found.units.u).quadrature_variance(found.mixture)
     if found.T is None:
-        jumps = component.shape.has_jumps * jump_variance(U, found.units.u, found.y, found.kernel_squared)
-        inverse = 1 / (jumps + nugget)
-        means, variances = component.given.moments(A)
+        inverse = 1 / single_errors(component.shape, U, f)
+        means, variances = component.given.seen(A)
         seen, v = (f - means[best]) * inverse, variances[best] * inverse.square()
     else:
         T = found.T / component.shape.n.sqrt()[:, None]
-        inverse, (means, _) = T.square().sum(dim=0), component.given.moments(T @ A)
-        _, variances = component.given.moments(T.mT @ (T @ A))
+        inverse, (means, _) = T.square().sum(dim=0), component.given.seen(T @ A)
+        _, variances = component.given.seen(T.mT @ (T @ A))
         seen, v = T.mT @ (T @ f - means[best]), variances[best]
     left = torch.maximum(kappa * inverse - v, LEAVES_LITTLE * kappa * inverse)
     own = kappa * nugget * found.nugget * (1 / precision - 1 / good)
     variance = (kappa**2 / left - own).clamp(min=LEAVES_LITTLE * kappa)
-    single = Pairs(U, f, torch.ones_like(f), found.y, found.units.u)
-    quadrature = QUADRATURE * single.quadrature_variance(found.mixture) + (LEAST_ERROR * size(f - f.median())) ** 2
+    quadrature = QUADRATURE * b + (LEAST_ERROR * size(f - f.median())) ** 2
     unit = found.units.f
     return Residuals(unit * kappa * seen / left, unit**2 * variance, unit**2 * quadrature)
+
+
+def single_errors(shape: ErrorShape, U: Float[Tensor, "N d"], f: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
+    """n of every pair by itself, from that of the means over repeats: repeats share the error of the quadrature."""
+    group = distinct_inputs(U)
+    columns, _, repeats = averaged(U, f)
+    quadrature = torch.empty_like(shape.n)
+    quadrature[group[columns]] = shape.n - shape.nugget / repeats
+    return quadrature[group] + shape.nugget
 
 
 def student_precision(standardised: Float[Tensor, " d"]) -> Float[Tensor, " d"]:
