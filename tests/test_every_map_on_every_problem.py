@@ -43,7 +43,7 @@ def few_systems(tmp_path_factory):
     """Of Darcy flow, in a cache of their own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KERNELMAP_CACHE", str(tmp_path_factory.mktemp("cache")))
-        for name, few in {"TRAINING": 12, "TEST": 2, "PAIRS": 3 * D}.items():
+        for name, few in {"TRAINING": 12, "TEST": 2, "PAIRS": 4 * D}.items():
             patch.setattr(flow, name, few)
         yield
 

@@ -156,7 +156,7 @@ def test_figure(few, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("model", "sentence"), [("radial", "finds kernels of one coordinate"), ("darcy", "the model takes")]
+    ("model", "sentence"), [("radial", "finds kernels of one coordinate"), ("darcy", "fields of one component")]
 )
 def test_a_model_of_another_problem_is_refused(kernelmap, few, model, sentence):
     code, _, err = kernelmap("evaluate", model, "mechanics", "--specimens", 1, "--d", 4)

@@ -25,4 +25,4 @@ class TwoPointFunction(nn.Module):
 
     def rows(self, x: Grid, z: Grid, h: Float[Tensor, " N"]) -> Float[Tensor, "H M N"]:
         """W(x, z) h(z) as a matrix: the integrals of unit tokens."""
-        return self.integrate(x, z, h, torch.eye(z.size).to(h).expand(self.heads, -1, -1))
+        return self.integrate(x, z, h, torch.eye(z.size, dtype=h.dtype, device=h.device).expand(self.heads, -1, -1))
