@@ -15,7 +15,8 @@ from kernelmap.core.files.limits import VARIABLE, parse_gigabytes
 from kernelmap.core.systems import SystemSet
 from kernelmap.discovery import discover
 from kernelmap.io import load_model, read_measurements
-from mutants_of_measurements import MEASUREMENTS, mesh, series
+from kernelmap.report.drawing import times
+from mutants_of_measurements import MEASUREMENTS, dated, fields, mesh, series
 from mutants_of_models import two_systems
 from processes import python
 
@@ -159,6 +160,47 @@ def test_lengths_whose_squares_overflow_are_refused(tmp_path, scale):
     np.savez(tmp_path / "mine.npz", **series() | {"t": scale * np.arange(90), "radius": 15 * scale})
     with pytest.raises(InputError, match=r"points of y.*another unit"):
         read_measurements(tmp_path / "mine.npz")
+
+
+def test_a_value_far_from_all_others_is_an_outlier(tmp_path):
+    """The square of a ratio of variances is no number."""
+    measured = mesh()
+    measured["f"][1, 60] = 1e150
+    found = discover(load_model("kernel1d")[0], read_measurements_of(tmp_path, measured))
+    assert any("outliers" in diagnostic.seen for diagnostic in found.diagnostics)
+
+
+def test_equations_without_solution_are_refused(tmp_path):
+    """A matrix is no longer positive when a value is 1e60 times the others."""
+    measured = fields()
+    measured["f"].flat[200] = 1e60
+    with pytest.raises(InputError, match=r"no solution in double precision .*far from all others"):
+        discover(load_model("darcy")[0], read_measurements_of(tmp_path, measured))
+
+
+@pytest.mark.parametrize("years", [-5000, 12000])
+def test_dates_that_no_calendar_draws_are_drawn_as_days(tmp_path, years):
+    days = np.datetime64(f"{years}-01-01" if years < 9999 else "2003-01-01") + np.arange(40)
+    days += 0 if years < 9999 else 365 * (years - 2003)
+    context = read_measurements_of(tmp_path, dated() | {"t": days, "t_f": days[10:]})
+    at = times(context, np.arange(5))
+    assert at is not None
+    assert at.dtype.kind == "f"
+
+
+@pytest.mark.parametrize("level", [1e-300, 1e300])
+def test_noise_of_u_in_another_unit_is_refused(tmp_path, level):
+    with pytest.raises(InputError, match=r"u_std is .* give both in one unit"):
+        read_measurements_of(tmp_path, mesh() | {"u_std": np.array(level)})
+
+
+@pytest.mark.parametrize("points", [0, 2])
+def test_too_little_to_be_mended_is_refused(tmp_path, points):
+    """No functions at all; two points, which sorting does not make three."""
+    few = {"u": np.ones((0, 121)), "f": np.ones((0, 121))} if not points else {"x": np.array([1.0, 0.0])}
+    with pytest.raises(InputError, match="x must hold at least 3" if points else "u must have shape") as refused:
+        read_measurements_of(tmp_path, mesh() | few)
+    assert not refused.value.mended
 
 
 def read_measurements_of(directory: Path, entries: dict) -> Context:

@@ -19,6 +19,9 @@ MOST_TOKENS = 2**26
 
 BYTES_PER_TOKEN = 40
 
+FEWEST_SORTED = 3
+"""Points or times that every layout needs which asks for them in order."""
+
 LABELS = ("u_name", "u_unit", "f_name", "f_unit", "x_name", "x_unit", "t_name", "t_unit")
 LONGEST_LABEL = 100
 
@@ -61,9 +64,9 @@ def is_uniform(points: np.ndarray, first: float) -> bool:
 
 
 def sorted_by(name: str, entries: Entries, others: Sequence[str], axis: int) -> dict[str, str] | None:
-    """What mends a vector that is not sorted, and the arrays that belong to it; None where values are given twice."""
+    """What mends a vector that is not sorted, and the arrays that belong to it; None where that would not do."""
     values = np.ravel(entries[name])
-    if len(np.unique(values)) < len(values):
+    if len(np.unique(values)) < max(len(values), FEWEST_SORTED):
         return None
     order = f'np.argsort(np.ravel(d["{name}"]))'
     moved = {other: f'np.take(d["{other}"], {order}, axis={axis})' for other in others}

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from kernelmap.core.context import Context
 from kernelmap.core.grids import Grid
-from kernelmap.core.places import DATE
+from kernelmap.core.places import DATE, MOST_DAYS
 from kernelmap.discovery import Discovery
 from kernelmap.operators import OPERATORS
 
@@ -146,12 +146,12 @@ def named(discovery: Discovery, variable: str) -> str:
 
 
 def times(context: Context, pairs: np.ndarray) -> np.ndarray | None:
-    """When these pairs of one series were measured: days as dates, or numbers; None where that is not known."""
+    """When these pairs of one series were measured: dates of years that can be drawn, or numbers; None if not known."""
     places = context.places
     if places is None or places.names not in ((DATE,), ("t",)):
         return None
     values = array(places.values)[pairs, 0]
-    dated = places.names == (DATE,)
+    dated = places.names == (DATE,) and bool((np.abs(values) <= MOST_DAYS).all())
     return np.datetime64("1970-01-01") + (values * 86400).astype("timedelta64[s]") if dated else values
 
 
