@@ -15,8 +15,9 @@ from kernelmap.core.files.limits import VARIABLE, parse_gigabytes
 from kernelmap.core.systems import SystemSet
 from kernelmap.discovery import discover
 from kernelmap.io import load_model, read_measurements
+from kernelmap.report import discover_file
 from kernelmap.report.drawing import times
-from mutants_of_measurements import MEASUREMENTS, dated, fields, mesh, series
+from mutants_of_measurements import MEASUREMENTS, dated, fields, mesh, rows, series
 from mutants_of_models import two_systems
 from processes import python
 
@@ -188,6 +189,28 @@ def test_dates_that_no_calendar_draws_are_drawn_as_days(tmp_path, years):
     assert at.dtype.kind == "f"
 
 
+@pytest.mark.parametrize("unit", [r"$\frac{", "$x_$", "\ud800"])
+def test_names_and_units_are_text(tmp_path, unit):
+    """Neither a formula, nor half a character."""
+    measured = dict.fromkeys(("u_name", "f_name", "x_name", "u_unit", "f_unit", "x_unit"), unit)
+    np.savez(tmp_path / "mine.npz", **mesh() | measured)
+    discover_file(tmp_path / "mine.npz", None, tmp_path / "out")
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_an_input_of_zeros_has_no_noise(tmp_path):
+    u = series()["u"]
+    context = read_measurements_of(tmp_path, series() | {"u": np.stack([u, 0 * u])})
+    assert discover(load_model("kernel1d")[0], context).kernel.values.isfinite().all()
+
+
+def test_points_of_two_spaces_have_no_distance(tmp_path):
+    """x in a plane, y on a line."""
+    np.savez(tmp_path / "mine.npz", **rows() | {"x": np.random.default_rng(0).random((5, 2))})
+    discover_file(tmp_path / "mine.npz", None, tmp_path / "out")
+    assert (tmp_path / "out" / "report.html").exists()
+
+
 @pytest.mark.parametrize("level", [1e-300, 1e300])
 def test_noise_of_u_in_another_unit_is_refused(tmp_path, level):
     with pytest.raises(InputError, match=r"u_std is .* give both in one unit"):
@@ -230,6 +253,23 @@ def test_contexts_of_other_machines_and_precisions(tmp_path, dtype):
             read_measurements(path)
     else:
         assert read_measurements(path).context.U.dtype == torch.float64
+
+
+def test_points_of_a_context_may_be_in_single_precision(tmp_path):
+    path = MEASUREMENTS["context"].write(tmp_path)
+    with h5py.File(path, "a") as file:
+        points = np.float32(file["y/points"])  # pyright: ignore
+        del file["y/points"]
+        file["y/points"] = points
+    assert read_measurements(path).context.y.points.dtype == torch.float64
+
+
+def test_a_context_on_another_grid_than_its_operator(tmp_path):
+    path = MEASUREMENTS["context"].write(tmp_path)
+    with h5py.File(path, "a") as file:
+        file.attrs["operator"] = "convolution"
+    with pytest.raises(InputError, match="y is no grid of the operator convolution"):
+        read_measurements(path)
 
 
 def test_an_empty_context_file_is_refused(tmp_path):

@@ -1,5 +1,6 @@
 """The entries of a file, and the checks that its layouts share."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from kernelmap.core.errors import InputError
 from kernelmap.core.files.limits import free_memory
 from kernelmap.core.grids import Grid
 from kernelmap.core.places import Places
+from kernelmap.core.terminal import shown
 
 Entries = dict[str, Any]
 
@@ -53,7 +55,7 @@ def require_finite(name: str, values: np.ndarray) -> None:
 
 def require_distinct(names: list[str]) -> None:
     """Of two entries with one name, nobody knows which is meant."""
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    if twice := sorted(name for name, count in Counter(names).items() if count > 1):
         raise InputError(f"the file holds {', '.join(twice)} more than once; write each entry once.")
 
 
@@ -85,10 +87,13 @@ def labels_of(entries: Entries) -> dict[str, str]:
     """Units and names of u, f and x or t, where the file gives them."""
     found = {name: word(entries, name) for name in LABELS if name in entries}
     for name, text in found.items():
-        if text is None or len(text) > LONGEST_LABEL:
-            raise InputError(f"{name} must be a text of at most {LONGEST_LABEL} characters, such as 'mm/day'.")
+        if text is None or max(map(len, text.split(","))) > LONGEST_LABEL:
+            raise InputError(
+                f"{name} must be a text of at most {LONGEST_LABEL} characters, such as 'mm/day'; of several inputs, "
+                "one for each, with commas between them."
+            )
     dated = "t" in entries and np.asarray(entries["t"]).dtype.kind in "MUSO"
-    return {name: text for name, text in found.items() if text} | ({"t_unit": "days"} if dated else {})
+    return {name: shown(text) for name, text in found.items() if text} | ({"t_unit": "days"} if dated else {})
 
 
 def outside_of(entries: Entries, known: tuple[str, ...] = OUTSIDE) -> str:

@@ -191,7 +191,16 @@ def array(values: Tensor) -> np.ndarray:
 
 
 def laid_out(figure: Any) -> Any:
-    """The figure with its axes in place. `savefig` would draw everything twice, once to find out where they go."""
+    """The figure with its axes in place. `savefig` would draw everything twice, once to find out where they go.
+
+    What users call their data is text: two dollars in it are no formula.
+    """
+    from matplotlib.text import Text
+
+    for axes in figure.axes:
+        titles = [child for child in axes.get_children() if isinstance(child, Text)]
+        for text in (axes.xaxis.label, axes.yaxis.label, *titles):
+            text.set_parse_math(False)
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
         figure.set_layout_engine(None)
