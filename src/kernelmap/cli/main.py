@@ -32,6 +32,9 @@ OF_THE_PAPER = {"reproduce", "import-released", "bench"}
 EXTRAS = {"mlxtend": "mechanics", "streamlit": "app", "plotly": "app"}
 """Packages that are not always installed, and the extra that brings each."""
 
+OUT_OF_MEMORY = ("can't allocate memory", "out of memory", "can't start new thread")
+"""What torch and Python say of it in a RuntimeError."""
+
 MAX_MEMORY = "--max-memory"
 INTERRUPTED = 130
 
@@ -108,7 +111,9 @@ def run(words: list[str]) -> int:
         return fail(str(error))
     except ModuleNotFoundError as error:
         return missing(error)
-    except MemoryError:
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and not any(words in str(error) for words in OUT_OF_MEMORY):
+            raise
         return fail("there is not enough memory for this. Give fewer or smaller data, or free memory.")
     except OSError as error:
         return refused(error)
