@@ -192,8 +192,8 @@ def test_dates_that_no_calendar_draws_are_drawn_as_days(tmp_path, years):
 @pytest.mark.parametrize("unit", [r"$\frac{", "$x_$", "\ud800"])
 def test_names_and_units_are_text(tmp_path, unit):
     """Neither a formula, nor half a character."""
-    measured = dict.fromkeys(("u_name", "f_name", "x_name", "u_unit", "f_unit", "x_unit"), unit)
-    np.savez(tmp_path / "mine.npz", **mesh() | measured)
+    names = dict.fromkeys(("u_name", "f_name", "x_name", "u_unit", "f_unit", "x_unit"), unit)
+    np.savez(tmp_path / "mine.npz", **mesh() | names)  # pyright: ignore
     discover_file(tmp_path / "mine.npz", None, tmp_path / "out")
     assert (tmp_path / "out" / "report.html").exists()
 
@@ -206,7 +206,7 @@ def test_an_input_of_zeros_has_no_noise(tmp_path):
 
 def test_points_of_two_spaces_have_no_distance(tmp_path):
     """x in a plane, y on a line."""
-    np.savez(tmp_path / "mine.npz", **rows() | {"x": np.random.default_rng(0).random((5, 2))})
+    np.savez(tmp_path / "mine.npz", **rows() | {"x": np.random.default_rng(0).random((5, 2))})  # pyright: ignore
     discover_file(tmp_path / "mine.npz", None, tmp_path / "out")
     assert (tmp_path / "out" / "report.html").exists()
 

@@ -61,7 +61,7 @@ def _one(model: KernelMap, context: Context, about: dict[str, Any] | None, devic
     """Where double precision cannot solve the equations of the pairs, their values are too far from each other."""
     try:
         return _found(model, context, about, device)
-    except torch.linalg.LinAlgError as error:
+    except torch.linalg.LinAlgError as error:  # pyright: ignore[reportPrivateImportUsage]
         raise InputError(
             f"the equations for these pairs have no solution in double precision ({str(error).partition(':')[0]}). "
             f"{REMEDY}"
