@@ -83,8 +83,8 @@ def answer_pictures(discovery: Discovery, figure: Any) -> list[Picture]:
             return pictures
         caption = (
             "Each bar is the 95 % band of one measurement that was kept back. "
-            "Below, the same bars as errors, in per cent of the typical size of the kernel's response: one that misses the line of zero is "
-            "drawn red, with a cross."
+            "Below, the same bars as errors, in per cent of the typical size of the kernel's response: one that "
+            "misses the line of zero is drawn red, with a cross."
         )
         if not bool(discovery.check.std.isfinite().all()):
             caption = "Measurements that were kept back; below, the errors. They are too few for a band."
