@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 from browser import browser, errors, free_port, until
-from kernelmap.app import command
+from kernelmap.app import command, plots
 from kernelmap.app.examples import groundwater, line
 from kernelmap.app.launch import SETTINGS
 from kernelmap.app.uploads import Upload
 from kernelmap.app.work import Found, Settings, find, see
 from kernelmap.core.errors import InputError
+from kernelmap.discovery import Discovery
 from kernelmap.io import read_measurements
+from made_discoveries import FIELDS, field_discovery, two_input_discovery
 from processes import python
 
 BAD = Upload("bad.csv", b"day,rain,f\n2024-01-01,1,2\n2024-01-02,x,3\n")
@@ -35,7 +37,7 @@ def test_the_kernel_of_the_well_is_near_the_true_one(well):
     true = 0.006 * np.exp(-s / 20)
     assert np.linalg.norm(well.discovery.kernel.values[0].numpy() - true) < 0.15 * np.linalg.norm(true)
     assert {pair.number for pair in well.pairs} == set(range(well.discovery.context.d))
-    assert {"report.html", "kernel.csv", "discovery.h5"} <= set(well.files)
+    assert set(well.files) == {"report.html", "kernel.csv", "kernel.png", "discovery.h5"}
     assert well.discovery.next is not None
 
 
@@ -62,6 +64,29 @@ def test_the_lines_of_python_repeat_it(tmp_path):
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) == pytest.approx(float(found.discovery.kernel.values.sum()), rel=1e-8)
     assert (tmp_path / "report.html").exists()
+
+
+def shown(discovery: Discovery, label: str = "1") -> Found:
+    return Found(label, discovery, (), "", {})
+
+
+def test_each_of_several_inputs_has_a_panel_with_its_name_and_unit():
+    figure = plots.kernels([shown(two_input_discovery()), shown(two_input_discovery(), "2")])
+    assert [axis.title.text.split(" of ")[1][:4] for axis in figure.select_yaxes()] == ["rain", "snow"]
+    assert [line.name for line in figure.data if line.showlegend] == ["1", "2"]
+    assert len([line for line in figure.data if line.fill]) == 4
+
+
+def test_a_kernel_of_two_coordinates_is_a_map_that_tells_its_band():
+    discovery = field_discovery(FIELDS["interval"])[0]
+    (drawn,) = plots.kernel_map(shown(discovery)).data
+    assert np.allclose(drawn.z, discovery.kernel.values)
+    assert np.allclose(drawn.customdata, 1.96 * discovery.std)
+
+
+def test_lines_of_u_have_the_users_names():
+    names = ["rain, snow", "rain"]
+    assert [plots._names({"u_name": name}, "u", 2) for name in names] == [["rain", "snow"], ["u 1", "u 2"]]
 
 
 def test_nothing_stays_on_disk_and_sentences_do_not_name_the_place(tmp_path, monkeypatch):

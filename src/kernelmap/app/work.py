@@ -21,6 +21,9 @@ from kernelmap.io.formats import file_format, read_entries
 from kernelmap.io.measurements import KNOWN
 from kernelmap.report.results import default_model, discover_measured, write_results
 
+WANTED = (".html", ".csv", ".npz", ".png", ".h5")
+"""What a user takes away; the list of what a directory holds is not among it."""
+
 FEWEST = 4
 """Pairs that must be left."""
 
@@ -101,4 +104,4 @@ def written(discovery: Discovery) -> dict[str, bytes]:
         out = Path(folder) / "out"
         out.mkdir()
         write_results(discovery, out)
-        return {path.name: path.read_bytes() for path in sorted(out.iterdir()) if not path.name.startswith(".")}
+        return {path.name: path.read_bytes() for path in sorted(out.iterdir()) if path.suffix in WANTED}
