@@ -1,9 +1,13 @@
 """The app: what it does, and how it looks to somebody in front of a browser."""
 
+import socket
 import subprocess
 import tempfile
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
+from io import BytesIO
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +17,11 @@ from kernelmap.app import command, plots
 from kernelmap.app.examples import groundwater, line
 from kernelmap.app.launch import SETTINGS
 from kernelmap.app.uploads import Upload
-from kernelmap.app.work import Found, Settings, find, see
+from kernelmap.app.work import Found, Pair, Settings, find, see
 from kernelmap.core.errors import InputError
 from kernelmap.discovery import Discovery
 from kernelmap.io import read_measurements
+from kernelmap.report import drawing
 from made_discoveries import FIELDS, field_discovery, two_input_discovery
 from processes import python
 
@@ -71,7 +76,7 @@ def shown(discovery: Discovery, label: str = "1") -> Found:
 
 
 def test_each_of_several_inputs_has_a_panel_with_its_name_and_unit():
-    figure = plots.kernels([shown(two_input_discovery()), shown(two_input_discovery(), "2")])
+    figure: Any = plots.kernels([shown(two_input_discovery()), shown(two_input_discovery(), "2")])
     assert [axis.title.text.split(" of ")[1][:4] for axis in figure.select_yaxes()] == ["rain", "snow"]
     assert [line.name for line in figure.data if line.showlegend] == ["1", "2"]
     assert len([line for line in figure.data if line.fill]) == 4
@@ -79,9 +84,39 @@ def test_each_of_several_inputs_has_a_panel_with_its_name_and_unit():
 
 def test_a_kernel_of_two_coordinates_is_a_map_that_tells_its_band():
     discovery = field_discovery(FIELDS["interval"])[0]
-    (drawn,) = plots.kernel_map(shown(discovery)).data
+    figure: Any = plots.kernel_map(shown(discovery))
+    (drawn,) = figure.data
     assert np.allclose(drawn.z, discovery.kernel.values)
     assert np.allclose(drawn.customdata, 1.96 * discovery.std)
+
+
+def test_a_residual_of_many_outputs_is_unusual_later():
+    """The largest of 30 is beyond 1.96 in most pairs."""
+    pairs = (Pair(0, "pair 0", 2.9), Pair(1, "pair 1", -3.4))
+    for discovery, outside in (
+        (two_input_discovery(), [True, True]),
+        (field_discovery(FIELDS["interval"])[0], [False, True]),
+    ):
+        figure: Any = plots.residuals(replace(shown(discovery), pairs=pairs))
+        (points,) = figure.data
+        assert [colour == drawing.OUTSIDE for colour in points.marker.color] == outside
+
+
+def test_maps_of_u_and_f_have_scales_of_their_own(tmp_path):
+    t, file = np.linspace(0, 2, 5), BytesIO()
+    np.savez(file, x1=t, x2=t, u=np.ones((20, 5, 5)), f=np.ones((20, 5, 5)))
+    figure: Any = plots.measured(see(Upload("fields.npz", file.getvalue()), Settings()))
+    assert [(part.colorbar.y, part.x[-1]) for part in figure.data] == [(1.0, 2), (0.46, 2)]
+
+
+def test_a_port_that_is_taken_is_said(kernelmap):
+    with socket.socket() as other:
+        other.bind(("localhost", 0))
+        other.listen()
+        code, _, err = kernelmap("app", "--port", other.getsockname()[1])
+    assert code == 2
+    assert "expected a free port" in err
+    assert kernelmap("app", "--port", "99999")[0] == 2
 
 
 def test_lines_of_u_have_the_users_names():

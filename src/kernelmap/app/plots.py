@@ -1,13 +1,14 @@
 """Pictures that can be zoomed, hovered and clicked, by plotly."""
 
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from kernelmap.app.work import Found, Pair, Seen
+from kernelmap.app.work import Found, Seen
 from kernelmap.report import drawing
 
 IN_BAND = 1.96
@@ -26,8 +27,7 @@ def measured(seen: Seen) -> go.Figure | None:
     for row, name in enumerate(("u", "f"), 1):
         values = np.asarray(entries[name], dtype=float)
         if "x1" in entries:
-            field = values.reshape(-1, *values.shape[-2:])[0]
-            figure.add_trace(go.Heatmap(z=field.T, colorscale="Viridis", name=name), row=row, col=1)
+            figure.add_trace(_field(entries, name, values, row), row=row, col=1)
             continue
         at, lines = _along(entries, name, values.shape[-1]), values.reshape(-1, values.shape[-1])
         for line, called in zip(lines[:MOST_LINES], _names(labels, name, len(lines)), strict=False):
@@ -83,9 +83,14 @@ def _lines(figure: go.Figure, found: Found, colour: str, fill: str, inputs: int)
         figure.add_trace(go.Scatter(x=at, y=mean, **look, **told), row=row, col=1)
 
 
-def residuals(pairs: Sequence[Pair]) -> go.Figure:
-    """Standardised residuals by the pair's number; a click chooses one."""
-    outside = [abs(pair.residual) > IN_BAND for pair in pairs]
+def residuals(found: Found) -> go.Figure:
+    """The largest standardised residual of each pair, by its number; a click chooses one.
+
+    The band holds 95 % of what is usual: the largest of M outputs is within z, Φ(z) = (1 + 0.95^(1/M)) / 2.
+    """
+    pairs = found.pairs
+    usual = NormalDist().inv_cdf(0.5 + 0.5 * 0.95 ** (1 / found.discovery.context.x.size))
+    outside = [abs(pair.residual) > usual for pair in pairs]
     look: dict[str, Any] = {"size": 9, "color": [drawing.OUTSIDE if out else drawing.MODEL for out in outside]}
     points = go.Scatter(
         x=[pair.number for pair in pairs],
@@ -97,9 +102,18 @@ def residuals(pairs: Sequence[Pair]) -> go.Figure:
         hovertemplate="%{text}: %{y:+.1f}<extra></extra>",
     )
     figure = go.Figure(points)
-    figure.add_hrect(-IN_BAND, IN_BAND, fillcolor=FILLS[0], line_width=0, layer="below")
+    figure.add_hrect(-usual, usual, fillcolor=FILLS[0], line_width=0, layer="below")
     figure.update_layout(xaxis_title="pair", yaxis_title="residual, standard deviations", clickmode="event+select")
     return _plain(figure, HEIGHT, legend=False)
+
+
+def _field(entries: dict[str, Any], name: str, values: np.ndarray, row: int) -> go.Heatmap:
+    """The first pair, with its scale beside it; row 1 is the upper of two."""
+    field = values.reshape(-1, *values.shape[-2:])[0]
+    axes = {letter: entries.get(axis) for letter, axis in (("x", "x1"), ("y", "x2"))}
+    places = axes if "x3" not in entries and all(at is not None for at in axes.values()) else {}
+    scale = {"len": 0.46, "y": 1.0 - 0.54 * (row - 1), "yanchor": "top"}
+    return go.Heatmap(z=field.T, colorscale="Viridis", name=name, colorbar=scale, **places)
 
 
 def _names(labels: dict[str, str], name: str, count: int) -> list[str]:
