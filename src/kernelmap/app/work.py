@@ -85,7 +85,7 @@ def find(upload: Upload, settings: Settings, label: str, listener: Listener) -> 
         lines = python_lines(upload.name, default_model(whole), settings.entries, settings.left_out)
         discovery = replace(discovery, about=discovery.about | {"command": lines})
         with part("Writing the report", 0.8, 1.0):
-            files = written(discovery)
+            files = written(discovery) | {"repeat.py": lines.encode()}
     residuals = sorted((kept[one.pair], one.size) for one in _residuals(discovery))
     pairs = tuple(Pair(number, whole.name(number), size) for number, size in residuals)
     return Found(label, discovery, pairs, lines, files)
