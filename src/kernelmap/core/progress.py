@@ -136,9 +136,9 @@ def progress(items: Iterable[T], description: str, total: int | None = None) -> 
     if _current.get() is not None:
         yield from tracked(items, total)
         return
-    with (_bar if console.is_terminal else lines)(description) as listener:
-        with listening(lambda _, done: listener(description, done)):
-            yield from tracked(items, total)
+    shown_as = _bar if console.is_terminal else lines
+    with shown_as(description) as listener, listening(lambda _, done: listener(description, done)):
+        yield from tracked(items, total)
 
 
 def notice(sentence: str) -> None:
