@@ -221,7 +221,7 @@ def _noise_on_inputs(context: Context, posterior: KernelPosterior, check: Check 
         )
     if (noise := unknown_noise(context, posterior, check)) is None:
         return None
-    name = f"input {noise.number + 1}" if context.y.components > 1 else "u"
+    name = f"Input {noise.number + 1}" if context.y.components > 1 else "u"
     return Diagnostic(
         f"{name} seems to have noise of about {noise.std:.3g}: the kernel may be biased.",
         f"Its effect on f is {noise.effect:.1f} times f's own errors, and the kernel was found as if u were exact.",
