@@ -41,7 +41,7 @@ class Drift(SampledOperator):
 def test_from_the_class_to_kernel_report_and_file(tmp_path):
     rng, operator = np.random.default_rng(0), Drift(0.1, 30)
     x = 0.1 * np.arange(400)
-    u = sum(np.cos(k * x + phase) for k, phase in rng.uniform(0, 3, size=(12, 2)))[None]
+    u = np.sum([np.cos(k * x + phase) for k, phase in rng.uniform(0, 3, size=(12, 2))], axis=0)[None]
     points = rng.choice(np.flatnonzero(operator.reached(400)), 80, replace=False)
     rows = np.zeros_like(points)
     r = operator.grid.points[:, 0]
