@@ -206,8 +206,9 @@ def pressure() -> dict:
             measured = F + noise * F.std() * torch.from_numpy(rng.normal(size=F.shape)) * F.any(dim=1, keepdim=True)
             for name, model in models.items():
                 context = Context(U[:, :40], measured[:, :40], grid, grid)
-                found = model.select_model(context).posterior(context)  # pyright: ignore
-                error = (found.predict(U[:, 40:]).mean - F[:, 40:]).norm() / F[:, 40:].norm()
+                with torch.no_grad():
+                    found = model.select_model(context).posterior(context)  # pyright: ignore
+                    error = (found.predict(U[:, 40:]).mean - F[:, 40:]).norm() / F[:, 40:].norm()
                 results[f"{name}, noise {noise:g}"].append(float(error))
     return results
 

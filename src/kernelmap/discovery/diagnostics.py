@@ -82,7 +82,10 @@ def diagnose(
     if posterior.hidden is None and not posterior.functions_of_position:
         found.append(_other_mesh(context, model.shape))
     if check is not None:
-        found += [_far_out(check), _classical(check)]
+        found += [
+            _far_out(check),
+            _classical(check, context.operator == "fields" and not posterior.functions_of_position),
+        ]
     return tuple(diagnostic for diagnostic in found if diagnostic is not None)
 
 
@@ -239,14 +242,15 @@ def _far_out(check: Check) -> Diagnostic | None:
     )
 
 
-def _classical(check: Check) -> Diagnostic | None:
+def _classical(check: Check, local: bool) -> Diagnostic | None:
     """Only where the model's own prediction is off by more than it says: else the two differ by chance."""
     if not check.classical_error <= MUCH_BETTER * check.error or check.rms_standardised_residual < 1.5:
         return None
     return Diagnostic(
         f"The classical estimate predicts better: {check.classical_error:.1%} against {check.error:.1%}.",
         "The learned prior does not suit this system.",
-        "Use the classical estimate, which is in the results too; train a model on systems like yours.",
+        "Use the classical estimate, which is in the results too; train a model on systems like yours."
+        + (" Try --model integral, which assumes no local law, and takes noise on the outputs." if local else ""),
     )
 
 
