@@ -1,6 +1,6 @@
 """What `kernel1d` holds on units, repeats, odd data, a narrow peak, and sizes.
 
-    python experiments/kernel1d_bars.py [units] [repeats] [odd] [peak] [sizes]
+    python experiments/kernel1d_bars.py [units] [repeats] [odd] [peak] [discovery] [pairs] [file]
 
 Each part writes results/kernel1d/bars/PART.json; finished parts are made anew only when named. Times are processor
 time of one thread.
@@ -119,17 +119,16 @@ def peak() -> dict[str, dict[str, list[float]]]:
     return found
 
 
-def sizes() -> dict[str, dict[str, float]]:
-    """Discovery with its check: in this process for N = 880, d = 302; by the command for a file, its start included."""
-    context = example(880, 302)
-    model = shipped()
+def discovery() -> dict[str, float]:
+    """880 radii, 302 pairs, with the check."""
+    context, model = example(880, 302), shipped()
     start = time.process_time()
     discover(model, context)
-    found = {"880 x 302": {"seconds": time.process_time() - start}}
-    return found | {f"{n} x 20000": of_file(n, 20_000) for n in (440, 4400)}
+    return {"seconds": time.process_time() - start}
 
 
 def of_file(n: int, d: int) -> dict[str, float]:
+    """By the command for a file, reading, start and report included."""
     r, k = 11 / n * np.arange(1, n + 1), np.linspace(0.3, 12, d)
     weights = np.exp(-2 * r) * np.sin(4 * r) * 11 / n
     with tempfile.TemporaryDirectory() as folder:
@@ -154,7 +153,15 @@ def of_file(n: int, d: int) -> dict[str, float]:
     }
 
 
-PARTS = {"units": units, "repeats": repeats, "odd": odd, "peak": peak, "sizes": sizes}
+PARTS = {
+    "units": units,
+    "repeats": repeats,
+    "odd": odd,
+    "peak": peak,
+    "discovery": discovery,
+    "pairs": lambda: of_file(440, 20_000),
+    "file": lambda: of_file(4400, 20_000),
+}
 
 if __name__ == "__main__":
     run_parts("kernel1d_bars.py", RESULTS, PARTS, seed=SEED)
