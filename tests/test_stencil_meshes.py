@@ -8,7 +8,6 @@ from fine_meshes import flow
 from kernelmap import discover, load_model
 from kernelmap.core import grids
 from kernelmap.core.context import Context
-from kernelmap.core.files import read_json
 from kernelmap.core.mesh.lattice import Lattice, steps
 from kernelmap.core.metrics import operator_error
 from kernelmap.io.measurements import read_measurements
@@ -53,22 +52,6 @@ def test_a_rectangle_in_a_report(tmp_path, kernelmap):
     page = (tmp_path / "found" / "report.html").read_text()
     assert "Two phases" not in page
     assert "likelier to vary smoothly" in page
-
-
-def test_noise_on_pressures_asks_for_the_model_that_knows_no_equation(tmp_path, kernelmap):
-    """Of 1 %, which the local operator amplifies."""
-    data, rng = flow((33, 17), (2.0, 1.0), finer=4, pairs=50), np.random.default_rng(0)
-    f = data.pressure + 0.01 * data.pressure.std() * rng.normal(size=data.pressure.shape) * (data.pressure != 0)
-    np.savez(tmp_path / "flow.npz", x1=data.axes[0], x2=data.axes[1], u=data.source, f=f)
-    found = {}
-    for model in ("darcy", "integral"):
-        options = ("--model", model, "--out", tmp_path / model, "--json", tmp_path / f"{model}.json")
-        code, _, err = kernelmap("discover", tmp_path / "flow.npz", *options)
-        assert code == 0, err
-        found[model] = read_json(tmp_path / f"{model}.json")
-    assert "Try --model integral" in str(found["darcy"]["diagnostics"])
-    assert "Try --model integral" not in str(found["integral"]["diagnostics"])
-    assert found["integral"]["check"]["error"] < 0.3 * found["darcy"]["check"]["error"]
 
 
 def line(finer: int, pairs: int = 60, n: int = 41) -> dict[str, np.ndarray]:
