@@ -17,7 +17,10 @@ EPSILON = 1e-5
 
 
 class ContinuousNormaliser(nn.Module):
-    """norm(Y) = b(y) + w(y) (Y - mean over tokens of Y) with learned functions w (one per head) and b of position."""
+    """norm(Y) = b(y) + w(y) (Y - mean over tokens of Y) with learned functions w (one per head) and b of position.
+
+    Where the mean stays (`uncentred`), a layer is the operator 1 + w A, as an iteration for an inverse needs it.
+    """
 
     def __init__(self, domains: tuple[Domain, ...], heads: int) -> None:
         super().__init__()
