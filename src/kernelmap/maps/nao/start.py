@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float
+from torch import Tensor
 
 from kernelmap.core.context import Context
 from kernelmap.maps.nao.attention import sum_blocks
