@@ -24,22 +24,22 @@ F_SIZE = 0.1
 """Standard deviation of f-tokens where that of u-tokens is 1: in the iteration Fᵀ F is an error."""
 
 LARGEST = 2.4
-"""Largest eigenvalue of C Xᵀ h X: at 4 the iteration no longer converges."""
+"""Largest eigenvalue of C Xᵀ h X, to which s in C shrinks it: from 4 on, the iteration does not converge."""
 
 
 @torch.no_grad()
 def start_at_inverse(model: "NAO", contexts: Iterable[Context]) -> None:
     """W_Q W_Kᵀ / √dk = -(9/4)^(l-1) C / 3 in layer l, and (9/4)^(L-1) C in the last one, L.
 
-    C = s Σ_k v_k v_kᵀ / λ_k, of rank dk, is the inverse of the mean Xᵀ h X of all contexts, X = [U; F]. A layer is then
-    X <- X (1 - C Xᵀ h X / 3), with functions w = 1 and b = 0, which takes an eigenvalue λ of C Xᵀ h X to
+    C = s Σ_k v_k v_kᵀ / λ_k, of rank dk, is the inverse of the mean Xᵀ h X of all contexts, X = [U; F], and s at most
+    1. A layer is then X <- X (1 - C Xᵀ h X / 3), with functions w = 1 and b = 0, which takes an eigenvalue λ of C Xᵀ h X to
     (9/4) λ (1 - λ/3)²: 1 stays, and what is near it comes closer. W_f is a delta, and W_u zero.
     """
     grams = torch.cat([gram_matrices(model, context) for context in contexts])
     eigenvalues, vectors = torch.linalg.eigh(grams.mean(dim=0))
     rank = min(model.options.heads * model.options.dk, len(eigenvalues))
     root = vectors[:, -rank:] / eigenvalues[-rank:].clamp(min=1e-12 * float(eigenvalues[-1])).sqrt()
-    root = root * sqrt(LARGEST / float(torch.linalg.eigvalsh(root.mT @ grams @ root).amax()))
+    root = root * sqrt(min(1.0, LARGEST / float(torch.linalg.eigvalsh(root.mT @ grams @ root).amax())))
     side = (root * model.options.dk**0.25).mT.to(model.u_std)
     for number, projection in enumerate(model.linear_layers):
         last = number == model.options.layers - 1
