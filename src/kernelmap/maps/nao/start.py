@@ -31,9 +31,9 @@ LARGEST = 2.4
 def start_at_inverse(model: "NAO", contexts: Iterable[Context]) -> None:
     """W_Q W_Kᵀ / √dk = -(9/4)^(l-1) C / 3 in layer l, and (9/4)^(L-1) C in the last one, L.
 
-    C = s Σ_k v_k v_kᵀ / λ_k, of rank dk, is the inverse of the mean Xᵀ h X of all contexts, X = [U; F], and s at most
-    1. A layer is then X <- X (1 - C Xᵀ h X / 3), with functions w = 1 and b = 0, which takes an eigenvalue λ of C Xᵀ h X to
-    (9/4) λ (1 - λ/3)²: 1 stays, and what is near it comes closer. W_f is a delta, and W_u zero.
+    C = s Σ_k v_k v_kᵀ / λ_k, of rank dk, is the inverse of the mean Xᵀ h X of all contexts, X = [U; F], times an s of
+    at most 1. A layer is then X <- X (1 - C Xᵀ h X / 3), with functions w = 1 and b = 0. It takes an eigenvalue λ of
+    C Xᵀ h X to (9/4) λ (1 - λ/3)²: 1 stays, and what is near it comes closer. W_f is a delta, and W_u zero.
     """
     grams = torch.cat([gram_matrices(model, context) for context in contexts])
     eigenvalues, vectors = torch.linalg.eigh(grams.mean(dim=0))
