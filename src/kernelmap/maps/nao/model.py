@@ -126,6 +126,11 @@ class NAO(KernelMap):
         if self.options.start == "inverse":
             self.f_std /= F_SIZE
 
+    @property
+    def unit(self) -> Tensor:
+        """Tokens of f that are made small do not make the kernel large: W_f is."""
+        return super().unit * (F_SIZE if self.options.start == "inverse" else 1.0)
+
     def begin(self, contexts: Iterable[Context]) -> None:
         if self.options.start == "inverse":
             start_at_inverse(self, contexts)

@@ -33,7 +33,7 @@ def start_at_inverse(model: "NAO", contexts: Iterable[Context]) -> None:
 
     C = s Σ_k v_k v_kᵀ / λ_k, of rank dk, is the inverse of the mean Xᵀ h X of all contexts, X = [U; F], times an s of
     at most 1. A layer is then X <- X (1 - C Xᵀ h X / 3), with functions w = 1 and b = 0. It takes an eigenvalue λ of
-    C Xᵀ h X to (9/4) λ (1 - λ/3)²: 1 stays, and what is near it comes closer. W_f is a delta, and W_u zero.
+    C Xᵀ h X to (9/4) λ (1 - λ/3)²: 1 stays, and what is near it comes closer. W_f is a delta over F_SIZE, and W_u zero.
     """
     grams = torch.cat([gram_matrices(model, context) for context in contexts])
     eigenvalues, vectors = torch.linalg.eigh(grams.mean(dim=0))
@@ -52,11 +52,13 @@ def start_at_inverse(model: "NAO", contexts: Iterable[Context]) -> None:
         for functions, value in ((norm.w, 1.0), (norm.b, 0.0)):
             for function in functions:
                 function.set_constant(value)
-    for W, value in ((model.w_u, 0.0), (model.w_f, 1.0)):
-        if isinstance(W, NetworkFunction):
-            W.set_constant(value)
-        elif W is model.w_u:
-            for parameter in W.parameters():
+    for function, delta in ((model.w_u, 0.0), (model.w_f, 1 / F_SIZE)):
+        if isinstance(function, NetworkFunction):
+            function.set_constant(delta)
+        elif function is model.w_f:
+            function.get_parameter("pointwise.c").mul_(delta)
+        else:
+            for parameter in function.parameters():
                 parameter.zero_()
 
 

@@ -123,7 +123,7 @@ EPOCHS: dict[int, dict[Task, int]] = {
 
 SPECTRAL: dict[int, dict[Task, tuple[int, Start, int]]] = {
     20: {"g-to-p": (4, "inverse", 15), "b-to-p": (4, "inverse", 20)},
-    50: {"g-to-p": (2, "random", 200), "b-to-p": (4, "inverse", 80), "p-to-g": (2, "random", 60)},
+    50: {"g-to-p": (2, "random", 200), "b-to-p": (4, "inverse", 60), "p-to-g": (2, "random", 60)},
 }
 """Layers, start and epochs of NAO with W pointwise + spectral; its batches are smaller."""
 CONVOLUTION_EPOCHS = 60
