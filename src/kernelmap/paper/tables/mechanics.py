@@ -136,7 +136,7 @@ TABLE4 = PaperTable(
             tuple(
                 MechanicsRow("nao", d, d, epochs, 9, printed=Printed(size, (figure,)), split=split, mixer="spectral")
                 for d, size, epochs, printed in (
-                    (40, 142534, 10, {"id": 6.57, "ood": 6.26}),
+                    (40, 142534, 8, {"id": 6.57, "ood": 6.26}),
                     (100, 303814, 12, {"id": 4.75, "ood": 5.58}),
                 )
                 for split, figure in printed.items()
