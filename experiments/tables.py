@@ -26,6 +26,7 @@ TABLES = {
     "noise": ("docs/radial.md", lambda: radial.test_systems("noise")),
     "own-use": ("docs/kernel1d.md", radial.own_use),
     "calibration": ("docs/kernel1d.md", radial.calibration),
+    "kernel1d-bars": ("docs/kernel1d.md", radial.bars),
     "laws": ("docs/after-discovery.md", named.laws),
     "no-law": ("docs/after-discovery.md", named.no_law),
     "suggestions": ("docs/after-discovery.md", named.suggestions),

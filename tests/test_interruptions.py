@@ -163,3 +163,14 @@ def test_a_command_says_which_option_is_wrong(kernelmap, tmp_path):
     assert (code, "at most" in err) == (2, True)
     code, _, err = kernelmap("generate", "radial", "--dx", "0.1", "--out", tmp_path / ("x" * 300 + ".h5"))
     assert (code, "File name too long" in err) == (2, True)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize(
+    "words", ["--help > /dev/full", "--version > /dev/full", "nonsense 2> /dev/full", "nonsense 2>&-"]
+)
+def test_streams_that_are_full_or_closed(words):
+    command = f"{sys.executable} -m kernelmap {words}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr

@@ -15,8 +15,9 @@ from torch import Tensor
 
 from kernelmap.core.context import Context
 from kernelmap.core.grids import Grid
-from kernelmap.core.places import DATE
+from kernelmap.core.places import DATE, MOST_DAYS
 from kernelmap.discovery import Discovery
+from kernelmap.discovery.identifiability import UNOBSERVED
 from kernelmap.operators import OPERATORS
 
 INK, FAINT, UNOBSERVED_COLOUR = "#1c2733", "#5b6875", "#e9ebee"
@@ -90,9 +91,11 @@ def draw_map(axes: Any, y: Grid, values: np.ndarray, **colours: Any) -> Any:
     return axes.tripcolor(*array(y.points).T, values, shading="gouraud", rasterized=True, **colours)
 
 
-def shade_unobserved(axes: Any, discovery: Discovery) -> None:
-    y = discovery.context.y
-    unobserved = field(y, discovery.identifiability.unobserved)
+def shade_unobserved(axes: Any, discovery: Discovery, number: int = 0) -> None:
+    """Grey, where the pairs hardly look at the kernel of this input. Inputs have units of their own."""
+    y, rho = discovery.context.y, discovery.identifiability.rho
+    line = field(y, rho) if y.dim == 2 else inputs(y, rho)[number]
+    unobserved = line < UNOBSERVED * line.max()
     if y.dim == 2 and unobserved.any() and not unobserved.all():
         axes.tricontourf(*array(y.points).T, unobserved.astype(float), levels=[0.5, 1.5], colors=[FAINT], alpha=0.4)
     elif y.dim != 2 and unobserved.any():
@@ -146,12 +149,12 @@ def named(discovery: Discovery, variable: str) -> str:
 
 
 def times(context: Context, pairs: np.ndarray) -> np.ndarray | None:
-    """When these pairs of one series were measured: days as dates, or numbers; None where that is not known."""
+    """When these pairs of one series were measured: dates of years that can be drawn, or numbers; None if not known."""
     places = context.places
     if places is None or places.names not in ((DATE,), ("t",)):
         return None
     values = array(places.values)[pairs, 0]
-    dated = places.names == (DATE,)
+    dated = places.names == (DATE,) and bool((np.abs(values) <= MOST_DAYS).all())
     return np.datetime64("1970-01-01") + (values * 86400).astype("timedelta64[s]") if dated else values
 
 
@@ -177,8 +180,8 @@ def with_unit(text: str, unit: str) -> str:
 
 
 def inputs(y: Grid, values: Tensor) -> np.ndarray:
-    """The kernels (n, N) of n inputs."""
-    return array(values[0]).reshape(y.components, len(y.points))
+    """Values (n N) of n inputs, or the first row of such, as (n, N)."""
+    return array(values if values.ndim == 1 else values[0]).reshape(y.components, len(y.points))
 
 
 def field(y: Grid, values: Tensor) -> np.ndarray:
@@ -191,7 +194,16 @@ def array(values: Tensor) -> np.ndarray:
 
 
 def laid_out(figure: Any) -> Any:
-    """The figure with its axes in place. `savefig` would draw everything twice, once to find out where they go."""
+    """The figure with its axes in place. `savefig` would draw everything twice, once to find out where they go.
+
+    What users call their data is text: two dollars in it are no formula.
+    """
+    from matplotlib.text import Text
+
+    for axes in figure.axes:
+        titles = [child for child in axes.get_children() if isinstance(child, Text)]
+        for text in (axes.xaxis.label, axes.yaxis.label, *titles):
+            text.set_parse_math(False)
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
         figure.set_layout_engine(None)
