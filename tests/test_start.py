@@ -88,7 +88,7 @@ def test_more_layers_come_closer_before_any_training():
 def test_each_component_starts_by_itself():
     context = alike(vector_context())
     model = MAPS["nao"].build(ContextShape.of(context), options(per_component=True)).double()
-    model.standardise(context.U, context.F)
+    model.standardise(context.U.mT, context.F.mT)
     model.begin([context])
     alone = started(model.contexts(context)[1])  # pyright: ignore[reportAttributeAccessIssue]
     mine = model.maps[1].projections[0].weight  # pyright: ignore
@@ -113,7 +113,7 @@ def test_rank_beyond_the_pairs_can_still_be_learned():
 
 def test_training_begins_there(tmp_path):
     context = alike(square_context(batch=(8,)))
-    systems = SystemSet([str(i) for i in range(8)], context.U.mT, context.F.mT, context.y, context.x)
+    systems = SystemSet(tuple(str(i) for i in range(8)), context.U.mT, context.F.mT, context.y, context.x)
     recipe = Recipe(epochs=1, lr=1e-12, validation_systems=2, precision="float64", every=1, random_draws=True)
     losses = [
         train("nao", options(start=start), systems, D, recipe, tmp_path / start).best_loss
