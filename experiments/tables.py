@@ -9,6 +9,7 @@ import re
 
 import measurement_tables
 import named_tables as named
+import newcomer
 import order_free_tables as order_free
 import paper_tables as paper
 import plane_tables as plane
@@ -17,6 +18,7 @@ import reliability_tables as reliability
 from measured import ROOT
 
 TABLES = {
+    "newcomer": ("docs/install.md", newcomer.table),
     "kernels": ("docs/what-to-expect.md", radial.kernels),
     "fields": ("docs/what-to-expect.md", plane.fields),
     "shipped": ("docs/what-to-expect.md", radial.shipped),
