@@ -13,6 +13,7 @@ from kernelmap.core.metrics import operator_error, relative_difference
 from kernelmap.core.systems import SystemSet
 from kernelmap.io.models import load_model
 from kernelmap.maps import MAPS, NAO, NAOOptions, SoftmaxNAO
+from kernelmap.maps.componentwise import Componentwise
 from kernelmap.maps.nao.functions import SpectralFunction
 from kernelmap.maps.nao.start import F_SIZE, LARGEST
 from kernelmap.training import Recipe, train
@@ -90,9 +91,10 @@ def test_each_component_starts_by_itself():
     model = MAPS["nao"].build(ContextShape.of(context), options(per_component=True)).double()
     model.standardise(context.U.mT, context.F.mT)
     model.begin([context])
-    alone = started(model.contexts(context)[1])  # pyright: ignore[reportAttributeAccessIssue]
-    mine = model.maps[1].projections[0].weight  # pyright: ignore
-    torch.testing.assert_close(mine, alone.projections[0].weight)
+    assert isinstance(model, Componentwise)
+    alone, mine = started(model.contexts(context)[1]), model.maps[1]
+    assert isinstance(mine, NAO)
+    torch.testing.assert_close(mine.linear_layers[0].weight, alone.linear_layers[0].weight)
 
 
 @pytest.mark.parametrize("changes", [{"mixer": "network"}, {"normaliser": "tokens"}])

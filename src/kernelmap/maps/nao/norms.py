@@ -32,6 +32,13 @@ class ContinuousNormaliser(nn.Module):
         w = [function(c) for function, c in zip(self.w, coordinates, strict=True)]
         return w, [function(c)[0] for function, c in zip(self.b, coordinates, strict=True)]
 
+    def set_identity(self) -> None:
+        """w = 1 and b = 0, from where training goes on."""
+        for functions, value in ((self.w, 1.0), (self.b, 0.0)):
+            for function in functions:
+                assert isinstance(function, GridFunction)
+                function.set_constant(value)
+
 
 class WeightedNorm(Function):
     """b + w z with z = (X - mean) / deviation over each whole array, the tokens having shares s of the sums.

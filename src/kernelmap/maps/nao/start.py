@@ -16,6 +16,7 @@ from torch import Tensor
 from kernelmap.core.context import Context
 from kernelmap.maps.nao.attention import sum_blocks
 from kernelmap.maps.nao.functions import NetworkFunction
+from kernelmap.maps.nao.norms import ContinuousNormaliser
 
 if TYPE_CHECKING:
     from kernelmap.maps.nao.model import NAO
@@ -49,9 +50,9 @@ def start_at_inverse(model: "NAO", contexts: Iterable[Context]) -> None:
         q[:rank], k[:rank] = (size if last else -size) * side, size * side
         projection.bias.zero_()
     for norm in model.norms:
-        for functions, value in ((norm.w, 1.0), (norm.b, 0.0)):
-            for function in functions:
-                function.set_constant(value)
+        if isinstance(norm, ContinuousNormaliser):
+            norm.set_identity()
+    assert model.w_f is not None
     for function, delta in ((model.w_u, 0.0), (model.w_f, 1 / F_SIZE)):
         if isinstance(function, NetworkFunction):
             function.set_constant(delta)
