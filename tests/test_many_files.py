@@ -60,7 +60,7 @@ def test_killed_and_started_again(small_model, tmp_path, kernelmap):
     while len(finished(out)) < 2 and first.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)
     first.kill()
-    first.communicate(timeout=100)  # its workers hold the pipes too, and end with it
+    first.communicate(timeout=600)  # its workers hold the pipes too, and end with it
     while running(first.pid) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not running(first.pid)
