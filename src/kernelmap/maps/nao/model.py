@@ -1,6 +1,6 @@
 """The Nonlocal Attention Operator."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import sqrt
 from typing import Any, ClassVar
 
@@ -40,6 +40,7 @@ class NAO(KernelMap):
     default_normaliser: ClassVar[NormaliserName] = "continuous"
     uses_f: ClassVar[bool] = True
     tied_to_grid: ClassVar[bool] = False
+    linear_attention: ClassVar[bool] = True
     at_any_point: ClassVar[bool] = True
 
     def __init__(self, shape: ContextShape, options: NAOOptions) -> None:
@@ -58,10 +59,13 @@ class NAO(KernelMap):
             norms = [TokenNorm(size, pairs) for _ in range(options.layers + self.last_norm)]
         self.norms = nn.ModuleList(norms)
         self.build_mixer()
-        if options.start == "inverse" and not (self.by_position and self.uses_f and options.mixer != "network"):
+        functions = options.mixer != "network" and not self.tied_to_grid
+        if options.start == "inverse" and not (
+            functions and self.linear_attention and self.uses_f and self.by_position
+        ):
             raise InputError(
-                "attention starts at the inverse where it sees f, W is spectral or a convolution, and the normaliser "
-                "is continuous or uncentred; leave out --start."
+                "attention starts at the inverse where it is linear and sees f, W is spectral or a convolution, and "
+                "the normaliser is continuous or uncentred; leave out --start."
             )
 
     @classmethod
@@ -131,9 +135,9 @@ class NAO(KernelMap):
         """Tokens of f that are made small do not make the kernel large: W_f is."""
         return super().unit * (F_SIZE if self.options.start == "inverse" else 1.0)
 
-    def begin(self, contexts: Iterable[Context]) -> None:
+    def begin(self, contexts: Callable[[], Iterable[Context]]) -> None:
         if self.options.start == "inverse":
-            start_at_inverse(self, contexts)
+            start_at_inverse(self, contexts())
 
     def kernel(self, context: Context) -> Kernel:
         return self.kernel_at(context, context.x)
