@@ -2,11 +2,15 @@
 
 A kernel that is found from u + n in place of u is as if f were K * (u + n): too small, or with structure that is not
 there. Whether u has noise is asked of its tokens, beside a signal that is smooth in y; whether the kernel would notice,
-of E|K * n|² against the errors of f; and whether f does not follow what looks like noise, of pairs kept back:
+of E|K * n|² against the errors of f; and whether f does not follow what looks like noise, of n pairs kept back:
 
     f - E[f] = b K * n̂ + e ,   b = -1 if n̂ is noise, b = 0 if it is a part of u
+    log p(f | b = -1) / p(f | b = 0) = ½ n log( |f - E[f]|² / |f - E[f] + K * n̂|² )
+
+at the likeliest size of e under each b.
 """
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -27,8 +31,8 @@ CERTAIN = 20.0
 NOTICED = 0.1
 """Of the size of f's errors: K * n that is smaller does not matter."""
 
-FOLLOWED = 3.0
-"""Standard deviations of b from -1 from which on f follows what looked like noise."""
+ODDS = 20.0
+"""Of b = -1 against b = 0, at least: where u has no noise they are reached in at most one case of 20."""
 
 KERNELS = 32
 """Of the posterior, for E|K * n|²."""
@@ -61,19 +65,15 @@ def unknown_noise(context: Context, posterior: KernelPosterior, check: Check | N
         found.append(InputNoise(number, std, effect))
         rough += (y.weights.cpu() * K[rows]) @ _rough_part(check.heldout.U[rows].cpu(), noise, y)
     most = max(found, key=lambda own: own.effect, default=None)
-    if most is None or most.effect < NOTICED or _follows(check, rough):
+    if most is None or most.effect < NOTICED or not _log_odds(check, rough) > math.log(ODDS):
         return None
     return most
 
 
-def _follows(check: Check, rough: Float[Tensor, " n"]) -> bool:
-    """Whether b is above -1."""
+def _log_odds(check: Check, rough: Float[Tensor, " n"]) -> float:
+    """Of b = -1 against b = 0."""
     r = (check.heldout.F - check.mean)[0].cpu()
-    power = float(rough.square().sum())
-    if not power > 0:
-        return False
-    b, std = float(r @ rough) / power, (float(r.square().mean()) / power) ** 0.5
-    return b + 1 > FOLLOWED * std
+    return len(r) * float(r.norm().log() - (r + rough).norm().log())
 
 
 def _rough_part(U: Float[Tensor, "N n"], noise: Noise, y: Grid) -> Float[Tensor, "N n"]:
