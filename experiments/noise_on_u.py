@@ -25,7 +25,7 @@ from kernelmap.problems.world.systems import draw_system
 
 SEED, CONTEXTS, PAIRS, NOISE, FIRST = 0, 4, 100, 0.01, 6000
 LEVELS = (0.01, 0.05)
-SYSTEMS, WORLD = 60, 61
+SYSTEMS, WORLD = 60, 63
 
 
 def entries(kind: str, shape: Callable, seed: int, level: float) -> tuple[dict, float]:

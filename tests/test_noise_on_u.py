@@ -8,6 +8,7 @@ from kernel1d_systems import model
 from kernelmap.core import Context, grids
 from kernelmap.core.errors import InputError
 from kernelmap.discovery import discover
+from kernelmap.discovery.noisy_inputs import _is_everywhere
 from kernelmap.io import read_measurements
 from kernelmap.operators import Convolution, Radial
 from kernelmap.operators.smoothing import Noise
@@ -196,3 +197,13 @@ def test_known_errors_are_checked(tmp_path):
     assert context.F_std is not None
     assert context.F_std[0, 0] == pytest.approx(5.1)
     assert context.y.components == 1
+
+
+def test_corners_and_jumps_are_not_noise():
+    """A signal that jumps at a few places seems to have noise, beside a covariance that knows no jumps."""
+    x = np.linspace(0, 1, 200)
+    rng = np.random.default_rng(0)
+    jumping = np.stack([np.sin(20 * x + i) + 3 * (x > place) for i, place in enumerate(rng.uniform(0.1, 0.9, 40))])
+    noisy = np.stack([np.sin(20 * x + i) for i in range(40)]) + 0.05 * rng.normal(size=(40, 200))
+    for tokens, everywhere in ((jumping, False), (noisy, True)):
+        assert _is_everywhere(tokens - Noise.of(tokens).removed(tokens)) == everywhere
