@@ -28,6 +28,7 @@ TABLES = {
     "calibration": ("docs/kernel1d.md", radial.calibration),
     "laws": ("docs/after-discovery.md", named.laws),
     "no-law": ("docs/after-discovery.md", named.no_law),
+    "responses-prior": ("docs/measurements.md", measurement_tables.responses_prior),
     "suggestions": ("docs/after-discovery.md", named.suggestions),
     "measurements": ("docs/measurements.md", measurement_tables.measurements),
     "gallery-groundwater": ("docs/gallery/groundwater.md", measurement_tables.groundwater_page),
