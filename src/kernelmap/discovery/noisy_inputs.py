@@ -59,9 +59,7 @@ def unknown_noise(context: Context, posterior: KernelPosterior, check: Check | N
     found, rough = [], torch.zeros(check.heldout.d, dtype=K.dtype)
     for number in range(context.y.components):
         rows = slice(number * y.size, (number + 1) * y.size)
-        tokens = context.U[rows].mT.cpu().numpy()
-        noise = Noise.of(tokens)
-        if not noise.log_odds > CERTAIN or not _is_everywhere(tokens - noise.removed(tokens)):
+        if (noise := noise_everywhere(context.U[rows].mT.cpu().numpy())) is None:
             continue
         h = torch.stack([sample_response(own[rows], y, context.operator) for own in drawn])
         std = noise.std / _samples_of_a_token(y, context.operator) ** 0.5
@@ -74,9 +72,14 @@ def unknown_noise(context: Context, posterior: KernelPosterior, check: Check | N
     return most
 
 
-def _is_everywhere(rough: Float[np.ndarray, "d N"]) -> bool:
-    """Not at a few corners of u alone."""
-    return np.median(np.abs(rough)) > EVERYWHERE * MEDIAN_OF_NORMAL * np.sqrt(np.mean(rough**2))
+def noise_everywhere(tokens: Float[np.ndarray, "d N"]) -> Noise | None:
+    """That tokens seem to have, and not at a few corners of u alone."""
+    noise = Noise.of(tokens)
+    if not noise.log_odds > CERTAIN:
+        return None
+    rough = tokens - noise.removed(tokens)
+    everywhere = np.median(np.abs(rough)) > EVERYWHERE * MEDIAN_OF_NORMAL * np.sqrt(np.mean(rough**2))
+    return noise if everywhere else None
 
 
 def _follows(check: Check, rough: Float[Tensor, " n"]) -> bool:
