@@ -12,7 +12,8 @@ test: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 docs: .venv/docs.stamp
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	# Small matrices: more threads would wait for each other.
+	OMP_NUM_THREADS=1 NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "The site is in site/; look at it with $(BIN)/python -m http.server --directory site"
 
 lint: .venv/test.stamp

@@ -1,6 +1,6 @@
 """Discoveries made by hand, for reports: a dense Gaussian posterior of kernels on radii, lines and squares."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
@@ -124,6 +124,18 @@ def radial_discovery() -> tuple[Discovery, Tensor]:
     envelope = torch.exp(-0.15 * r)
     prior = envelope[:, None] * envelope * torch.exp(-((r[:, None] - r) ** 2) / 0.72)
     return discovery_of(U, truth, prior, y, grids.point()), truth
+
+
+def two_input_discovery() -> Discovery:
+    """Two inputs in units of their own: the second is small, and dies out half way."""
+    y = grids.radii(0.2, 50).with_components(2)
+    r = y.points[:, 0]
+    waves = torch.randn(2, r.shape[0], 60, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    U = torch.cat([waves[0], 1e-3 * waves[1] * (r < 5)[:, None]])
+    truth = torch.cat([torch.exp(-r), 1e3 * torch.exp(-r / 2)])[None]
+    near = torch.exp(-((r[:, None] - r) ** 2))
+    about = ABOUT | {"labels": {"u_name": "rain, snow", "u_unit": "mm, m"}}
+    return replace(discovery_of(U, truth, torch.block_diag(near, 1e6 * near), y, grids.point()), about=about)
 
 
 def field_discovery(grid: grids.Grid) -> tuple[Discovery, Tensor]:

@@ -1,21 +1,28 @@
 """The app: what it does, and how it looks to somebody in front of a browser."""
 
+import socket
 import subprocess
 import tempfile
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
+from io import BytesIO
+from typing import Any
 
 import numpy as np
 import pytest
 
 from browser import browser, errors, free_port, until
-from kernelmap.app import command
+from kernelmap.app import command, plots
 from kernelmap.app.examples import groundwater, line
 from kernelmap.app.launch import SETTINGS
 from kernelmap.app.uploads import Upload
-from kernelmap.app.work import Found, Settings, find, see
+from kernelmap.app.work import Found, Pair, Settings, find, see
 from kernelmap.core.errors import InputError
+from kernelmap.discovery import Discovery
 from kernelmap.io import read_measurements
+from kernelmap.report import drawing
+from made_discoveries import FIELDS, field_discovery, two_input_discovery
 from processes import python
 
 BAD = Upload("bad.csv", b"day,rain,f\n2024-01-01,1,2\n2024-01-02,x,3\n")
@@ -35,7 +42,7 @@ def test_the_kernel_of_the_well_is_near_the_true_one(well):
     true = 0.006 * np.exp(-s / 20)
     assert np.linalg.norm(well.discovery.kernel.values[0].numpy() - true) < 0.15 * np.linalg.norm(true)
     assert {pair.number for pair in well.pairs} == set(range(well.discovery.context.d))
-    assert {"report.html", "kernel.csv", "discovery.h5"} <= set(well.files)
+    assert set(well.files) == {"report.html", "kernel.csv", "kernel.png", "discovery.h5", "repeat.py"}
     assert well.discovery.next is not None
 
 
@@ -62,6 +69,59 @@ def test_the_lines_of_python_repeat_it(tmp_path):
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) == pytest.approx(float(found.discovery.kernel.values.sum()), rel=1e-8)
     assert (tmp_path / "report.html").exists()
+
+
+def shown(discovery: Discovery, label: str = "1") -> Found:
+    return Found(label, discovery, (), "", {})
+
+
+def test_each_of_several_inputs_has_a_panel_with_its_name_and_unit():
+    figure: Any = plots.kernels([shown(two_input_discovery()), shown(two_input_discovery(), "2")])
+    assert [axis.title.text.split(" of ")[1][:4] for axis in figure.select_yaxes()] == ["rain", "snow"]
+    assert [line.name for line in figure.data if line.showlegend] == ["1", "2"]
+    assert len([line for line in figure.data if line.fill]) == 4
+
+
+def test_a_kernel_of_two_coordinates_is_a_map_that_tells_its_band():
+    discovery = field_discovery(FIELDS["interval"])[0]
+    figure: Any = plots.kernel_map(shown(discovery))
+    (drawn,) = figure.data
+    assert np.allclose(drawn.z, discovery.kernel.values)
+    assert np.allclose(drawn.customdata, 1.96 * discovery.std)
+
+
+def test_a_residual_of_many_outputs_is_unusual_later():
+    """The largest of 30 is beyond 1.96 in most pairs."""
+    pairs = (Pair(0, "pair 0", 2.9), Pair(1, "pair 1", -3.4))
+    for discovery, outside in (
+        (two_input_discovery(), [True, True]),
+        (field_discovery(FIELDS["interval"])[0], [False, True]),
+    ):
+        figure: Any = plots.residuals(replace(shown(discovery), pairs=pairs))
+        (points,) = figure.data
+        assert [colour == drawing.OUTSIDE for colour in points.marker.color] == outside
+
+
+def test_maps_of_u_and_f_have_scales_of_their_own(tmp_path):
+    t, file = np.linspace(0, 2, 5), BytesIO()
+    np.savez(file, x1=t, x2=t, u=np.ones((20, 5, 5)), f=np.ones((20, 5, 5)))
+    figure: Any = plots.measured(see(Upload("fields.npz", file.getvalue()), Settings()))
+    assert [(part.colorbar.y, part.x[-1]) for part in figure.data] == [(1.0, 2), (pytest.approx(0.46), 2)]
+
+
+def test_a_port_that_is_taken_is_said(kernelmap):
+    with socket.socket() as other:
+        other.bind(("localhost", 0))
+        other.listen()
+        code, _, err = kernelmap("app", "--port", other.getsockname()[1])
+    assert code == 2
+    assert "expected a free port" in err
+    assert kernelmap("app", "--port", "99999")[0] == 2
+
+
+def test_lines_of_u_have_the_users_names():
+    names = ["rain, snow", "rain"]
+    assert [plots._names({"u_name": name}, "u", 2) for name in names] == [["rain", "snow"], ["u 1", "u 2"]]
 
 
 def test_nothing_stays_on_disk_and_sentences_do_not_name_the_place(tmp_path, monkeypatch):

@@ -41,3 +41,13 @@ def test_a_nonlocal_bar_from_noisy_displacements(printed):
     error, _ = numbers(r"error of K ([\d.]+)%; of the classical estimate \(DARTR\) ([\d.]+)%", said)
     assert inside > 90
     assert error < 10
+
+
+def test_opinions_of_a_group_asked_ten_times_say_what_others_will_agree_on(printed):
+    said = printed("particles")
+    (inside,) = numbers(r"; (\d+)% of K inside", said)
+    ours, _, squares = numbers(r"error of K ([\d.]+)%; of DARTR ([\d.]+)%; of least squares ([\d.]+)%", said)
+    assert inside > 90
+    assert ours < min(5, squares)
+    for moved, missed in re.findall(r"move by ([\d.]+); at the end we miss them by ([\d.]+)", said):
+        assert float(missed) < 0.05 * float(moved)

@@ -1,5 +1,7 @@
 """`operator = "integral"` end to end: a file, its kernel, the report, predictions for new inputs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -73,3 +75,44 @@ def test_the_model_of_every_operator(tmp_path, loads):
     for model, entries in cases.items():
         np.savez(tmp_path / "mine.npz", **entries)
         assert default_model(read_measurements(tmp_path / "mine.npz").context) == model
+
+
+@pytest.mark.parametrize(
+    ("place", "shape"), [((3, 5), (23, 51)), ((slice(None), 5), (24, 50)), ((slice(9), 5), (15, 51))]
+)
+def test_missing_values_are_refused_with_the_lines_that_leave_them_out(
+    tmp_path, monkeypatch, kernelmap, loads, place, shape
+):
+    """The pairs, or the points of x that no pair has."""
+    monkeypatch.chdir(tmp_path)
+    f = loads["f"].copy()
+    f[place] = np.nan
+    np.savez(tmp_path / "mine.npz", **(loads | {"f": f}))
+    code, _, said = kernelmap("check", "mine.npz")
+    assert code == 2
+    assert "takes no missing values" in said
+    exec("\n".join(line[4:] for line in said.splitlines() if line.startswith("    ")))
+    assert read_measurements("mine-mended.npz").context.F.mT.shape == shape
+
+
+def test_values_missing_here_and_there_are_refused_alone(tmp_path, kernelmap, loads):
+    f = loads["f"].copy()
+    f[::2, ::3] = f[1::2, 1::3] = np.nan
+    np.savez(tmp_path / "mine.npz", **(loads | {"f": f}))
+    code, _, said = kernelmap("check", tmp_path / "mine.npz")
+    assert code == 2
+    assert "These lines" not in said
+
+
+def test_few_pairs_of_many_points_are_no_outliers():
+    """Of 404 values one is three standard deviations off, as it should be; of four pairs none would be."""
+    found = discover(load_model("integral")[0], string(4, noise=0.01))
+    assert [d.seen for d in found.diagnostics if "what the others say" in d.seen] == []
+
+
+def test_a_wrong_pair_is_named():
+    context = string(24, noise=0.01)
+    F = context.F.clone()
+    F[:, 7] *= 10
+    found = discover(load_model("integral")[0], replace(context, F=F))
+    assert any("pair 7 is" in d.seen and "what the others say" in d.seen for d in found.diagnostics)

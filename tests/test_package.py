@@ -1,11 +1,13 @@
 """The package as others get it: built, installed beside its run dependencies alone, and used outside the checkout."""
 
+import ast
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import venv
 from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
@@ -98,6 +100,23 @@ def test_it_runs_outside_the_checkout_with_its_run_dependencies_alone(wheel, tmp
     shown = run(tmp_path / "fresh" / "bin" / "kernelmap", "demo", "--out", "demo", cwd=tmp_path)
     assert "true kernel inside the 95 % band" in shown
     assert {path.name for path in (tmp_path / "demo").iterdir()} == {"report.html", "discovery.png", "kernel.csv"}
+
+
+def test_the_gallery_needs_nothing_that_the_docs_do_not_bring():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    listed = [*extras["dependencies"], *extras["optional-dependencies"]["docs"]]
+    assert "kernelmap[examples]" in listed
+    brought = {Requirement(one).name for one in [*listed, *extras["optional-dependencies"]["examples"]]}
+    for page in (ROOT / "gallery").glob("*.py"):
+        nodes = list(ast.walk(ast.parse(page.read_text())))
+        imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+        imported |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+        assert {name.partition(".")[0] for name in imported} - sys.stdlib_module_names <= {"kernelmap", *brought}
+
+
+def test_every_extra_is_in_the_table_of_the_docs():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(re.findall(r"^\| `([a-z]+)` \|", (ROOT / "docs/install.md").read_text(), re.MULTILINE)) == set(extras)
 
 
 def test_one_version_everywhere(kernelmap):

@@ -65,6 +65,17 @@ def test_without_a_terminal_lines_come_after_a_second(monkeypatch, capsys):
     assert lines[-1] == "Fitting: 86%"
 
 
+def test_items_tell_how_far_they_are_under_one_name(monkeypatch, capsys):
+    """Without a terminal too; work inside them that tracks its own is a part of it, and opens no second one."""
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    for _ in progress.progress(iter("ab"), "Solving", total=2):
+        for _ in progress.progress(range(2), "Another"):
+            time.sleep(0.6)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(", ")[0] for line in lines[:2]] == ["Solving: 25%", "Solving: 50%"]
+    assert not any("Another" in line for line in lines)
+
+
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal as POSIX systems have it")
 def test_on_a_terminal_a_command_shows_a_bar(tmp_path):
     """Within a second it says something, and in the end its bar is wiped away. Starts torch, which takes seconds."""

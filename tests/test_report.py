@@ -5,7 +5,7 @@ import json
 import re
 import shutil
 import subprocess
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,8 +18,17 @@ from kernelmap.core.kernel import Kernel
 from kernelmap.core.places import DATE, Places
 from kernelmap.discovery import Discovery
 from kernelmap.report import drawing, plot, render, write_report
-from kernelmap.report.figures import kernel_figure
-from made_discoveries import ABOUT, DIAGNOSTICS, FIELDS, field_discovery, radial_discovery
+from kernelmap.report.figures import _prediction, kernel_figure
+from kernelmap.report.identifiability import _rho
+from made_discoveries import (
+    ABOUT,
+    DIAGNOSTICS,
+    FIELDS,
+    DensePosterior,
+    field_discovery,
+    radial_discovery,
+    two_input_discovery,
+)
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +165,35 @@ def test_a_local_kernel_is_drawn_around_its_points_and_is_not_empty():
     local = kernel_figure(replace(discovery, kernel=Kernel(stencil, y, discovery.kernel.x)))
     assert np.ptp(local.axes[0].get_xlim()) != pytest.approx(np.ptp(kernel_figure(discovery).axes[0].get_xlim()))
     assert "classical" not in [axes.get_title() for axes in local.axes]
+
+
+def test_each_of_several_inputs_has_its_panels():
+    """In its own units: an input with small numbers is not unobserved for that."""
+    two = two_input_discovery()
+    panels = [*kernel_figure(two).axes, *_rho(two).axes]
+    assert [_is_shaded(axes) for axes in panels] == [False, True, False, True]
+    text = render(two)
+    assert text.count("of rain") == text.count("of snow") == 3
+
+
+def _is_shaded(axes) -> bool:
+    return any(part.get_label() == "unobserved" for part in axes.collections)
+
+
+def test_errors_are_in_per_cent_of_what_the_kernel_answers(radial):
+    """As the error above them is: an offset of f makes no error smaller."""
+
+    @dataclass(frozen=True)
+    class Offset(DensePosterior):
+        def beside_kernel(self, count, places):
+            return torch.full((1, count), 100.0, dtype=torch.float64)
+
+    made = radial.posterior
+    check = replace(radial.check, heldout=replace(radial.check.heldout, F=radial.check.heldout.F + 100))
+    moved = replace(check, mean=check.mean + 100)
+    found = replace(radial, posterior=Offset(made.context, made.prior, made.noise), check=moved)
+    ours, other = (_prediction(one, one.check).axes[1].get_ylim() for one in (found, radial))
+    assert ours == pytest.approx(other)
 
 
 def test_the_page_has_colours_of_its_own_in_the_dark(page):

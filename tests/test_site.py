@@ -49,6 +49,12 @@ def test_public_names_are_documented(site):
     assert set(__all__) <= shown
 
 
+def test_what_a_class_holds_is_a_list_in_the_reference(site):
+    shown = (site / "api.html").read_text()
+    for name in ("kernel, std", "diagnostics", "epochs"):  # of Discovery and, under Attributes, of Recipe
+        assert f"<li><code>{name}</code>" in shown
+
+
 def test_nothing_is_fetched_from_the_network(site):
     for path in site.rglob("*.html"):
         assert not re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="https?://[^"]*"', path.read_text())

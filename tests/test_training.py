@@ -1,6 +1,7 @@
 """Training: repeatable, resumable to the bit, the same on two processes, and better than it started."""
 
 import json
+import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 import torch
 
 from kernelmap.core import grids
+from kernelmap.core import progress as said
 from kernelmap.core.errors import InputError
 from kernelmap.core.files import read_tensors, write_tensors
 from kernelmap.core.systems import SystemSet
@@ -48,6 +50,15 @@ def log(out: Path) -> list[dict]:
 
 def same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def test_it_says_how_far_it_is_where_there_is_no_terminal(tmp_path, monkeypatch, capsys):
+    for name in ("FIRST", "EVERY"):
+        monkeypatch.setattr(said, name, 0.0)
+    run(tmp_path, replace(RECIPE, epochs=20))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) > 2
+    assert all(re.match(r"Training: \d+%", line) for line in lines)
 
 
 def test_loss_falls_and_the_best_checkpoint_is_kept(tmp_path):

@@ -90,7 +90,9 @@ def _left_out(settings: Settings, seen: Seen) -> Settings:
 def _discover(upload: Upload, settings: Settings) -> None:
     found: list[Found] = st.session_state["found"]
     number = st.session_state["count"] = st.session_state.get("count", 0) + 1
-    label = f"{number}: {upload.name}" + (f", without {len(settings.left_out)}" if settings.left_out else "")
+    told = [f"{name} {settings.entries[name]}" for name in ("operator", "radius") if name in settings.entries]
+    told += [f"without {len(settings.left_out)}"] if settings.left_out else []
+    label = ", ".join([f"{number}: {upload.name}", *told])
     bar = st.progress(0.0, "Reading the file")
     try:
         new = find(upload, settings, label, lambda doing, done: bar.progress(done, doing) and None)

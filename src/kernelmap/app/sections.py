@@ -9,6 +9,9 @@ from kernelmap.app.work import Found
 from kernelmap.discovery import Discovery
 from kernelmap.report.page import key_numbers, percent
 
+SHORTEST = 16
+"""Letters that a number has room for."""
+
 KINDS = {".html": "text/html", ".csv": "text/csv", ".png": "image/png"}
 
 
@@ -31,34 +34,43 @@ def answer(found: Sequence[Found]) -> None:
 
 def _numbers(discovery: Discovery) -> None:
     numbers = key_numbers(discovery)
-    for column, (name, value) in zip(st.columns(len(numbers)), numbers, strict=True):
+    widths = [max(len(name), SHORTEST) for name, _ in numbers]
+    for column, (name, value) in zip(st.columns(widths), numbers, strict=True):
         column.metric(name, value)
 
 
 def _kernel(found: Sequence[Found]) -> None:
-    names = {one.label: one for one in found}
-    shown = [found[-1]]
-    if len(found) > 1 and (other := st.selectbox("Compare with", list(names)[:-1], index=None)) is not None:
-        if names[other].discovery.kernel.y.dim == 1 and names[other].discovery.kernel.x.is_point:
-            shown.append(names[other])
-            st.table([{"": one.label, **dict(key_numbers(one.discovery))} for one in shown])
-        else:
-            st.info("Kernels of one coordinate can be compared; these are fields.")
+    last, kernel = found[-1], found[-1].discovery.kernel
+    if kernel.y.dim == 1 and kernel.x.dim == 1 and not kernel.x.is_point:
+        st.plotly_chart(plots.kernel_map(last), key="map")
+        return
+    if not _is_line(last):
+        st.image(last.files["kernel.png"], width=800)
+        return
+    shown, names = [last], {one.label: one for one in found[:-1] if _is_line(one)}
+    if names and (other := st.selectbox("Compare with", list(names), index=None)) is not None:
+        shown.append(names[other])
+        st.table([{"": one.label, **dict(key_numbers(one.discovery))} for one in shown])
     columns = st.columns(6)
     logarithmic = columns[0].toggle("log axis", key="log_x"), columns[1].toggle("log K", key="log_y")
-    if found[-1].discovery.kernel.y.dim > 1:
-        st.image(found[-1].files["kernel.png"])
-        return
     st.plotly_chart(plots.kernels(shown, logarithmic), key="kernel")
+
+
+def _is_line(found: Found) -> bool:
+    """A kernel of one coordinate, which can be laid over others."""
+    return found.discovery.kernel.y.dim == 1 and found.discovery.kernel.x.is_point
 
 
 def _residuals(found: Found) -> None:
     if not found.pairs:
         return
     st.subheader("Residuals, pair by pair")
-    st.caption("What the kernel leaves of each pair, in standard deviations. Click one to leave it out.")
+    st.caption(
+        "What the kernel leaves of each pair, in standard deviations, where it leaves most. The band holds 95 % of what"
+        " is usual. Click a pair to leave it out."
+    )
     chosen = st.plotly_chart(
-        plots.residuals(found.pairs), key=f"residuals {found.label}", on_select="rerun", selection_mode="points"
+        plots.residuals(found), key=f"residuals {found.label}", on_select="rerun", selection_mode="points"
     )
     numbers = [int(point["customdata"][0]) for point in chosen["selection"]["points"]]
     if not numbers:
@@ -84,7 +96,7 @@ def _laws(discovery: Discovery) -> None:
 def _next(discovery: Discovery) -> None:
     st.subheader("What to measure next")
     if discovery.next is None:
-        st.caption("There are no places in the file with u and without f.")
+        st.caption("It is said of one kernel of one coordinate, where the file has places with u and without f.")
         return
     now = discovery.next.band
     st.table(

@@ -21,6 +21,9 @@ from kernelmap.io.formats import file_format, read_entries
 from kernelmap.io.measurements import KNOWN
 from kernelmap.report.results import default_model, discover_measured, write_results
 
+WANTED = (".html", ".csv", ".npz", ".png", ".h5")
+"""What a user takes away; the list of what a directory holds is not among it."""
+
 FEWEST = 4
 """Pairs that must be left."""
 
@@ -82,7 +85,7 @@ def find(upload: Upload, settings: Settings, label: str, listener: Listener) -> 
         lines = python_lines(upload.name, default_model(whole), settings.entries, settings.left_out)
         discovery = replace(discovery, about=discovery.about | {"command": lines})
         with part("Writing the report", 0.8, 1.0):
-            files = written(discovery)
+            files = written(discovery) | {"repeat.py": lines.encode()}
     residuals = sorted((kept[one.pair], one.size) for one in _residuals(discovery))
     pairs = tuple(Pair(number, whole.name(number), size) for number, size in residuals)
     return Found(label, discovery, pairs, lines, files)
@@ -101,4 +104,4 @@ def written(discovery: Discovery) -> dict[str, bytes]:
         out = Path(folder) / "out"
         out.mkdir()
         write_results(discovery, out)
-        return {path.name: path.read_bytes() for path in sorted(out.iterdir()) if not path.name.startswith(".")}
+        return {path.name: path.read_bytes() for path in sorted(out.iterdir()) if path.suffix in WANTED}

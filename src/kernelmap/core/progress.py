@@ -4,9 +4,10 @@ Whoever works says how far it is, by `part` and `tracked`; whoever called it may
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from operator import length_hint
 from typing import NamedTuple, TypeVar
 
 from rich.console import Console
@@ -17,7 +18,6 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
-    track,
 )
 
 from kernelmap.core.terminal import shown
@@ -28,8 +28,8 @@ T = TypeVar("T")
 Listener = Callable[[str, float], None]
 """Hears what is being done, and which fraction of all is done."""
 
-EVERY = 10.0
-"""Seconds between lines where there is no terminal."""
+FIRST, EVERY = 1.0, 10.0
+"""Seconds until the first line where there is no terminal, and between lines."""
 
 
 class _Part(NamedTuple):
@@ -81,17 +81,18 @@ def part(doing: str, low: float, high: float) -> Iterator[None]:
         yield
 
 
-def tracked(items: Collection[T]) -> Iterator[T]:
-    """Items that are worked on one after the other, each an equal part of the work."""
+def tracked(items: Iterable[T], total: int | None = None) -> Iterator[T]:
+    """Items that are worked on one after the other, each an equal part of the work; `total` where they have no len."""
+    count = max(length_hint(items) if total is None else total, 1)
     for number, item in enumerate(items):
-        with part("", number / len(items), (number + 1) / len(items)):
+        with part("", min(number / count, 1.0), min((number + 1) / count, 1.0)):
             yield item
 
 
 @contextmanager
 def working(doing: str) -> Iterator[None]:
     """A bar with the time left on a terminal; elsewhere a line now and then, once it takes longer than a second."""
-    with (_bar if console.is_terminal else _lines)(doing) as listener, listening(listener):
+    with (_bar if console.is_terminal else lines)(doing) as listener, listening(listener):
         yield
 
 
@@ -104,7 +105,7 @@ def _bar(doing: str) -> Iterator[Listener]:
 
 
 @contextmanager
-def _lines(doing: str) -> Iterator[Listener]:
+def lines(doing: str) -> Iterator[Listener]:
     from threading import Timer
 
     start, said, state = time.monotonic(), [0.0], [doing, 0.0]
@@ -121,7 +122,7 @@ def _lines(doing: str) -> Iterator[Listener]:
         if said[0] and (late > EVERY or (another and late > 1)):
             say()
 
-    timer = Timer(1.0, say)
+    timer = Timer(FIRST, say)
     timer.daemon = True
     timer.start()
     try:
@@ -131,7 +132,13 @@ def _lines(doing: str) -> Iterator[Listener]:
 
 
 def progress(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:
-    yield from track(items, description, total=total, console=console, transient=True, disable=not console.is_terminal)
+    """Items one after the other, under one name; what is tracked inside is a part of it."""
+    if _current.get() is not None:
+        yield from tracked(items, total)
+        return
+    shown_as = _bar if console.is_terminal else lines
+    with shown_as(description) as listener, listening(lambda _, done: listener(description, done)):
+        yield from tracked(items, total)
 
 
 def notice(sentence: str) -> None:

@@ -85,10 +85,11 @@ def classical(context: Context, besides: Float[Tensor, "M d"]) -> Estimate:
 
 
 class Residual(NamedTuple):
-    """A pair and the largest of its standardised residuals (f - E[f]) / std."""
+    """A pair, the largest of its standardised residuals (f - E[f]) / std, and their root mean square."""
 
     pair: int
     size: float
+    rms: float
 
 
 def largest_residuals(posterior: KernelPosterior, count: int = 5) -> tuple[Residual, ...]:
@@ -97,5 +98,6 @@ def largest_residuals(posterior: KernelPosterior, count: int = 5) -> tuple[Resid
     mean, std = posterior.predict_at(context.U, context.places)
     standardised = torch.where(mean == context.F, 0.0, (context.F - mean) / std)
     sizes = standardised.gather(-2, standardised.abs().argmax(dim=-2, keepdim=True))[0]
+    rms = standardised.square().mean(dim=-2).sqrt()
     order = sizes.abs().argsort(descending=True)[:count]
-    return tuple(Residual(int(pair), float(sizes[pair])) for pair in order)
+    return tuple(Residual(int(pair), float(sizes[pair]), float(rms[pair])) for pair in order)

@@ -144,9 +144,15 @@ def _outliers(context: Context, outliers: dict[int, float]) -> Diagnostic | None
     )
 
 
+def _among_others(r: float, n: int) -> float:
+    """A residual in units of what the other n - 1 leave: r √((n - 1) / (n - r²)), as an outlier adds to the noise."""
+    return r * math.sqrt((n - 1) / max(n - r**2, 1e-3))
+
+
 def _outlier(context: Context, residuals: tuple[Residual, ...]) -> Diagnostic | None:
-    """By residuals in units of what the other pairs leave: r √((d - 1) / (d - r²)), as an outlier adds to the noise."""
-    sizes = {r.pair: abs(r.size) * math.sqrt((context.d - 1) / max(context.d - r.size**2, 1e-3)) for r in residuals}
+    """By the largest residual of a pair among all values, or by that of all its values among the pairs."""
+    n, d = context.F.numel(), context.d
+    sizes = {r.pair: max(_among_others(abs(r.size), n), _among_others(r.rms, d)) for r in residuals}
     far = [pair for pair, size in sizes.items() if size > OUTLIER]
     if not far:
         return None
@@ -195,7 +201,7 @@ def _noise_on_inputs(context: Context, posterior: KernelPosterior, check: Check 
         )
     if (noise := unknown_noise(context, posterior, check)) is None:
         return None
-    name = f"input {noise.number + 1}" if context.y.components > 1 else "u"
+    name = f"Input {noise.number + 1}" if context.y.components > 1 else "u"
     return Diagnostic(
         f"{name} seems to have noise of about {noise.std:.3g}: the kernel may be biased.",
         f"Its effect on f is {noise.effect:.1f} times f's own errors, and the kernel was found as if u were exact.",

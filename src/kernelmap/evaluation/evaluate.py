@@ -13,7 +13,7 @@ from kernelmap.core.grids import Grid
 from kernelmap.core.kernel import Kernel
 from kernelmap.core.metrics import coverage, exploration_measure, kernel_error, operator_error
 from kernelmap.core.posterior import KernelPosterior
-from kernelmap.core.progress import progress
+from kernelmap.core.progress import progress, tracked
 from kernelmap.core.systems import SystemSet, strided_draws, systems_at_once
 from kernelmap.maps import KernelMap, ProbabilisticMap
 
@@ -102,7 +102,7 @@ def _of_system(
     if systems.kernels is not None:
         focus = focus or _everywhere(systems, index)
         truth = systems.kernels[index][focus.rows]
-    for part in draws:
+    for part in tracked(draws):
         estimated = estimate(systems.batch(part, torch.tensor([index])))
         for name, values in _of_responses(estimated, systems, heldout, index, part).items():
             found[name].append(values)

@@ -18,10 +18,10 @@ from kernelmap.io.entries import Entries, numbers, require_finite
 from kernelmap.io.fields import field_mesh, fields_on
 from kernelmap.io.formats import file_format, read_entries
 from kernelmap.io.integral import input_grid, input_rows
-from kernelmap.io.interaction import interaction_inputs
 from kernelmap.io.layouts import MESHES, decide
 from kernelmap.io.measurements import KNOWN
 from kernelmap.io.mesh import mesh_inputs
+from kernelmap.io.particles import interaction_inputs
 from kernelmap.io.placed import Inputs
 from kernelmap.io.series import series_inputs
 from kernelmap.io.tokens import token_inputs

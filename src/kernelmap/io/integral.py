@@ -76,7 +76,8 @@ def _responses(entries: Entries, P: int, x: Grid) -> np.ndarray:
     if bad := f.size - int(np.isfinite(f).sum()):
         raise InputError(
             f"f holds {bad} value(s) that are NaN or infinite; the model integral takes no missing values: leave out "
-            "the pairs, or the points of x, where f was not measured."
+            "the pairs, or the points of x, where f was not measured.",
+            _without_missing(f) if f.shape == (P, M) == (P, len(entries.get("x", ()))) else None,
         )
     if f.ndim == 3 and f.shape[1:] == (P, M):
         return f
@@ -98,6 +99,17 @@ def _responses(entries: Entries, P: int, x: Grid) -> np.ndarray:
         f"f must have shape {one}, a row for each pair of each of S systems, got {f.shape}.{hint}",
         {"f": 'np.moveaxis(d["f"], -1, -2)'} if "swapped" in hint else None,
     )
+
+
+def _without_missing(f: np.ndarray) -> dict[str, str] | None:
+    """Without the pairs at which values are missing, where that leaves half of them, or without those points of x."""
+    known, there = np.isfinite(f), 'np.isfinite(d["f"])'
+    if known.all(axis=1).sum() >= max(len(f) / 2, 2):
+        return {name: f'd["{name}"][{there}.all(axis=1)]' for name in ("u", "f")}
+    points = known.any(axis=0)
+    if points.any() and known[:, points].all():
+        return {"x": f'd["x"][{there}.any(axis=0)]', "f": f'd["f"][:, {there}.any(axis=0)]'}
+    return None
 
 
 def input_grid(entries: Entries) -> Grid:

@@ -15,9 +15,9 @@ from kernelmap.io.entries import LABELS, Entries, context_of, labels_of, unknown
 from kernelmap.io.fields import field_context
 from kernelmap.io.formats import file_format, read_entries
 from kernelmap.io.integral import STRUCTURE, integral_context
-from kernelmap.io.interaction import interaction_context
 from kernelmap.io.layouts import LAYOUTS, MESHES, also, decide
 from kernelmap.io.mesh import mesh_context
+from kernelmap.io.particles import interaction_context
 from kernelmap.io.series import series_context
 from kernelmap.io.series.noise import left_on
 from kernelmap.io.tokens import token_context

@@ -17,6 +17,7 @@ from kernelmap.core.context import Context
 from kernelmap.core.grids import Grid
 from kernelmap.core.places import DATE
 from kernelmap.discovery import Discovery
+from kernelmap.discovery.identifiability import UNOBSERVED
 from kernelmap.operators import OPERATORS
 
 INK, FAINT, UNOBSERVED_COLOUR = "#1c2733", "#5b6875", "#e9ebee"
@@ -90,9 +91,11 @@ def draw_map(axes: Any, y: Grid, values: np.ndarray, **colours: Any) -> Any:
     return axes.tripcolor(*array(y.points).T, values, shading="gouraud", rasterized=True, **colours)
 
 
-def shade_unobserved(axes: Any, discovery: Discovery) -> None:
-    y = discovery.context.y
-    unobserved = field(y, discovery.identifiability.unobserved)
+def shade_unobserved(axes: Any, discovery: Discovery, number: int = 0) -> None:
+    """Grey, where the pairs hardly look at the kernel of this input. Inputs have units of their own."""
+    y, rho = discovery.context.y, discovery.identifiability.rho
+    line = field(y, rho) if y.dim == 2 else inputs(y, rho)[number]
+    unobserved = line < UNOBSERVED * line.max()
     if y.dim == 2 and unobserved.any() and not unobserved.all():
         axes.tricontourf(*array(y.points).T, unobserved.astype(float), levels=[0.5, 1.5], colors=[FAINT], alpha=0.4)
     elif y.dim != 2 and unobserved.any():
@@ -177,8 +180,8 @@ def with_unit(text: str, unit: str) -> str:
 
 
 def inputs(y: Grid, values: Tensor) -> np.ndarray:
-    """The kernels (n, N) of n inputs."""
-    return array(values[0]).reshape(y.components, len(y.points))
+    """Values (n N) of n inputs, or the first row of such, as (n, N)."""
+    return array(values if values.ndim == 1 else values[0]).reshape(y.components, len(y.points))
 
 
 def field(y: Grid, values: Tensor) -> np.ndarray:

@@ -83,8 +83,8 @@ def answer_pictures(discovery: Discovery, figure: Any) -> list[Picture]:
             return pictures
         caption = (
             "Each bar is the 95 % band of one measurement that was kept back. "
-            "Below, the same bars as errors, in per cent of the typical size of f: one that misses the line of zero is "
-            "drawn red, with a cross."
+            "Below, the same bars as errors, in per cent of the typical size of the kernel's response: one that "
+            "misses the line of zero is drawn red, with a cross."
         )
         if not bool(discovery.check.std.isfinite().all()):
             caption = "Measurements that were kept back; below, the errors. They are too few for a band."
@@ -178,7 +178,7 @@ def _kernel(discovery: Discovery, truth: Tensor | None) -> Any:
         axes.plot(
             at, classical[i], color=drawing.CLASSICAL, lw=1.1, ls=(0, (4, 2)), zorder=2, label="classical (DARTR)"
         )
-        drawing.shade_unobserved(axes, discovery)
+        drawing.shade_unobserved(axes, discovery, i if parts is drawing.inputs else 0)
         # A classical estimate may swing far outside; it must not flatten the answer.
         margin = 0.08 * (high.max() - low.min()) or 1.0
         axes.set(ylim=(low.min() - margin, high.max() + margin), xlim=(at[0], at[-1]))
@@ -258,7 +258,8 @@ def _mark(panels: Iterable[Any], place: np.ndarray, near: float | None) -> None:
 def _prediction(discovery: Discovery, check: Check) -> Any:
     mean, std = check.mean, check.std
     measured = drawing.array(check.heldout.F).ravel()
-    scale = np.sqrt(np.mean(measured**2)) or 1.0
+    beside = drawing.array(discovery.posterior.beside_kernel(check.heldout.d, check.heldout.places)).ravel()
+    scale = np.sqrt(np.mean((measured - beside) ** 2)) or 1.0
     some = np.unique(np.linspace(0, len(measured) - 1, MOST_POINTS).round().astype(int))
     measured = measured[some]
     error, band = drawing.array(mean).ravel()[some] - measured, IN_BAND * drawing.array(std).ravel()[some]

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from kernelmap.discovery import Discovery, Identifiability
 from kernelmap.report import drawing
@@ -46,18 +47,40 @@ def _counted(found: Identifiability) -> str:
 
 def _rho(discovery: Discovery) -> Any:
     y, rho = discovery.context.y, discovery.identifiability.rho
-    figure = drawing.new_figure(drawing.THIRD, 2.7)
-    axes = figure.subplots()
     if y.dim == 2:
-        figure.colorbar(drawing.draw_map(axes, y, drawing.field(y, rho), cmap="Blues", vmin=0), ax=axes, label="ρ(y)")
-    else:
-        axes.fill_between(drawing.position(y), drawing.field(y, rho), color=drawing.BAND, lw=0)
-        axes.plot(drawing.position(y), drawing.field(y, rho), color=drawing.MODEL, lw=1.6, label="ρ")
-        at, letter = drawing.coordinate_axis(discovery), drawing.coordinate(discovery)
-        axes.set(xlabel=at, ylabel=f"ρ({letter})", ylim=(0, None), xmargin=0)
-    drawing.shade_unobserved(axes, discovery)
-    drawing.legend_above(figure, axes)
+        figure, axes = _map(discovery, rho, "ρ(y)")
+        drawing.shade_unobserved(axes, discovery)
+        return figure
+    figure, panels = _panels(discovery, rho, f"ρ({drawing.coordinate(discovery)})")
+    for number, (axes, line) in enumerate(panels):
+        axes.fill_between(drawing.position(y), line, color=drawing.BAND, lw=0)
+        axes.plot(drawing.position(y), line, color=drawing.MODEL, lw=1.6, label="ρ")
+        axes.set(ylim=(0, None), xmargin=0)
+        drawing.shade_unobserved(axes, discovery, number)
+    drawing.legend_above(figure, panels[0][0])
     return figure
+
+
+def _map(discovery: Discovery, values: Tensor, label: str, **scale: float) -> tuple[Any, Any]:
+    """On a plane, the first component."""
+    y, figure = discovery.context.y, drawing.new_figure(drawing.THIRD, 2.7)
+    axes = figure.subplots()
+    coloured = drawing.draw_map(axes, y, drawing.field(y, values), cmap="Blues", vmin=0, **scale)
+    figure.colorbar(coloured, ax=axes, label=label)
+    return figure, axes
+
+
+def _panels(discovery: Discovery, values: Tensor, label: str) -> tuple[Any, list[tuple[Any, np.ndarray]]]:
+    """On a line, a panel and its values for each input, one above the other."""
+    lines = drawing.inputs(discovery.context.y, values)
+    figure = drawing.new_figure(drawing.THIRD, max(2.7, 1.4 * len(lines)))
+    panels = figure.subplots(len(lines), 1, sharex=True, squeeze=False)[:, 0]
+    if len(lines) > 1:
+        for number, axes in enumerate(panels):
+            axes.set_title(f"of {drawing.input_name(discovery, number)}", loc="left", fontsize=9.5)
+    panels[-1].set_xlabel(drawing.coordinate_axis(discovery))
+    figure.supylabel(label, fontsize=9.5)
+    return figure, list(zip(panels, lines, strict=True))
 
 
 def _spectrum(discovery: Discovery) -> Any:
@@ -83,19 +106,15 @@ def _spectrum(discovery: Discovery) -> Any:
 
 
 def _variance_reduction(discovery: Discovery) -> Any:
-    y = discovery.context.y
-    known = drawing.field(y, discovery.identifiability.variance_reduction.mean(dim=0))
-    figure = drawing.new_figure(drawing.THIRD, 2.7)
-    axes = figure.subplots()
+    y, known = discovery.context.y, discovery.identifiability.variance_reduction.mean(dim=0)
     if y.dim == 2:
-        figure.colorbar(
-            drawing.draw_map(axes, y, known, cmap="Blues", vmin=0, vmax=1), ax=axes, label="fraction determined by data"
-        )
-        return figure
+        return _map(discovery, known, "fraction determined by data", vmax=1)[0]
+    figure, panels = _panels(discovery, known, "fraction determined by data")
     at = drawing.position(y)
-    axes.fill_between(at, known, color=drawing.BAND, lw=0, label="data")
-    axes.fill_between(at, known, 1, color=drawing.PRIOR, lw=0, label="prior")
-    axes.plot(at, known, color=drawing.MODEL, lw=1.6)
-    axes.set(xlabel=drawing.coordinate_axis(discovery), ylabel="fraction determined by data", ylim=(0, 1), xmargin=0)
-    drawing.legend_above(figure, axes)
+    for axes, line in panels:
+        axes.fill_between(at, line, color=drawing.BAND, lw=0, label="data")
+        axes.fill_between(at, line, 1, color=drawing.PRIOR, lw=0, label="prior")
+        axes.plot(at, line, color=drawing.MODEL, lw=1.6)
+        axes.set(ylim=(0, 1), xmargin=0)
+    drawing.legend_above(figure, panels[0][0])
     return figure

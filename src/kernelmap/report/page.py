@@ -21,6 +21,9 @@ NAMES = {
     "commit": "Commit",
 }
 
+SMALLEST = 1e-5
+"""Of a share, that is told by a number."""
+
 MOST_LAWS, LEAST_PROBABILITY = 4, 0.001
 
 
@@ -147,4 +150,8 @@ def _count(number: int | None) -> str:
 
 def percent(share: float | None) -> str:
     """Three digits, and no exponent for anything one would say aloud."""
-    return "not measured" if share is None or isnan(share) else f"{float(f'{100 * share:.3g}'):g}\N{NO-BREAK SPACE}%"
+    if share is None or isnan(share):
+        return "not measured"
+    if 0 < share < SMALLEST:
+        return f"< {100 * SMALLEST:g}\N{NO-BREAK SPACE}%"
+    return f"{float(f'{100 * share:.3g}'):g}\N{NO-BREAK SPACE}%"

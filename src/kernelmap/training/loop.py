@@ -2,8 +2,8 @@
 
 import json
 import time
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from math import isfinite
 from pathlib import Path
@@ -20,7 +20,7 @@ from kernelmap.core.domain import ContextShape
 from kernelmap.core.errors import InputError
 from kernelmap.core.files import writing
 from kernelmap.core.files.limits import check_count
-from kernelmap.core.progress import console
+from kernelmap.core.progress import console, lines
 from kernelmap.core.systems import SystemSet
 from kernelmap.io.models import save_model
 from kernelmap.maps import MAPS, KernelMap
@@ -148,7 +148,7 @@ def _train(
         context = systems.batch(tile.draws, tile.systems)
         return module(context.U, context.F, tile.seed)
 
-    with _bar(fabric, recipe, progress) as bar:
+    with _telling(fabric, recipe, progress) as tell:
         clock = time.perf_counter() - progress.seconds
         for epoch in range(progress.epoch, recipe.epochs):
             total, count = torch.zeros((), device=fabric.device), 0
@@ -188,13 +188,7 @@ def _train(
                 with writing(log_path), log_path.open("a") as log:
                     log.write(json.dumps(line | {"seconds": round(progress.seconds, 2)}, allow_nan=False) + "\n")
                 save_state(state_path, objective, optimizers, progress, run)
-            if bar is not None:
-                bar.update(
-                    bar.task_ids[0],
-                    completed=epoch + 1,
-                    loss=f"{training:.4f}",
-                    validation=f"{validation:.4f}",
-                )
+            tell(epoch + 1, training, validation)
     fabric.barrier()
     return progress
 
@@ -216,15 +210,25 @@ def _fit(
     return progress
 
 
-def _bar(fabric: Fabric, recipe: Recipe, progress: Progress) -> Any:
-    if not (fabric.is_global_zero and console.is_terminal):
-        return nullcontext()
+@contextmanager
+def _telling(fabric: Fabric, recipe: Recipe, progress: Progress) -> Iterator[Callable[[int, float, float], None]]:
+    """Called with an epoch and its two losses: a bar on a terminal, elsewhere a line now and then of what is left."""
+    first = progress.epoch
+    if not fabric.is_global_zero:
+        yield lambda epoch, training, validation: None
+        return
+    if not console.is_terminal:
+        with lines("Training") as say:
+            yield lambda epoch, training, validation: say("Training", (epoch - first) / (recipe.epochs - first))
+        return
     columns = [
         "[progress.description]{task.description}",
         BarColumn(),
         "epoch {task.completed:.0f}/{task.total:.0f}",
     ]
     fields = [TextColumn("loss {task.fields[loss]}"), TextColumn("validation {task.fields[validation]}")]
-    bar = ProgressBar(*columns, *fields, TimeRemainingColumn(), console=console)
-    bar.add_task("Training", total=recipe.epochs, completed=progress.epoch, loss="-", validation="-")
-    return bar
+    with ProgressBar(*columns, *fields, TimeRemainingColumn(), console=console) as bar:
+        task = bar.add_task("Training", total=recipe.epochs, completed=first, loss="-", validation="-")
+        yield lambda epoch, training, validation: bar.update(
+            task, completed=epoch, loss=f"{training:.4f}", validation=f"{validation:.4f}"
+        )
