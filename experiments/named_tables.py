@@ -45,7 +45,7 @@ def suggestions() -> str:
             [f"times as much, {name}", "", "", f"{(1 - suggested) / (1 - random):.2f}"],
         ]
     rows += [
-        [f"{name}, geometric mean", "-", f"{np.exp(logs[key]):.3f}", f"{-logs[key]:.3f}"]
+        [f"{name}, geometric mean", "-", f"{np.exp(logs[key]):.3f}", f"{-logs[key]:.3f} in the logarithm"]
         for key, name in NARROWED.items()
     ]
     rows.append(["times as much, of the logarithm", "", "", f"{logs['suggested'] / logs['random']:.2f}"])
