@@ -7,6 +7,7 @@ import torch
 from kernel1d_systems import model
 from kernelmap import load_model
 from kernelmap.core import Context
+from kernelmap.posterior import Kernel1dMap
 from kernelmap.posterior.kernel1d.measured import fit as measured
 from kernelmap.posterior.kernel1d.measured import responses
 from kernelmap.posterior.kernel1d.measured.responses import responses_prior
@@ -32,6 +33,7 @@ def test_the_prior_is_one_of_probabilities_that_keeps_those_before():
 def test_one_reservoir_is_likely(tmp_path, monkeypatch):
     """An exponential between the rates of the general prior, by the shipped model."""
     shipped, _ = load_model("kernel1d")
+    assert isinstance(shipped, Kernel1dMap)
     context = context_of(series(), tmp_path)
     context = Context(context.U, context.F, context.y, context.x, operator="convolution")
     own = shipped.posterior(context)
