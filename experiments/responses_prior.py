@@ -41,5 +41,7 @@ def world() -> dict:
     return results
 
 
+PARTS = {"world": world}
+
 if __name__ == "__main__":
-    run_parts("responses_prior.py", RESULTS / "measurements", {"world": world}, seed=SEED)
+    run_parts("responses_prior.py", RESULTS / "measurements", PARTS, seed=SEED)
