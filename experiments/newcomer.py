@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 import torch
-from measured import RESULTS, ROOT
+from measured import RESULTS, ROOT, markdown, read
 from parts import run_parts
 
 EXAMPLE = "mine.npz"
@@ -57,6 +57,14 @@ def walk() -> dict:
         assert (Path(folder) / "DIR" / "report.html").exists()
     machine = {"processors": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
     return {"steps": taken, "torch": torch.__version__, **machine}
+
+
+def table() -> str:
+    """Seconds of each step, and of all."""
+    steps = read(RESULTS / "newcomer" / "walk.json")["results"]["steps"]
+    total = {key: sum(step[key] for step in steps.values()) for key in ("processor", "seconds")}
+    rows = [[name, *(f"{step[key]:.0f}" for key in total)] for name, step in {**steps, "all": total}.items()]
+    return markdown(["step", "processor, s", "clock, s"], rows)
 
 
 PARTS = {"walk": walk}

@@ -82,6 +82,10 @@ def calibration() -> str:
         count = sum(found["systems"] for found in parts)
         means = [sum(found["systems"] * found["coverage"][level] for found in parts) / count for level in LEVELS]
         rows.append([f"the prior, d = {d}, noise 0.1 to 10 %", f"{count}", *(f"{value:.1%}" for value in means)])
+    for name, label in (("jumps-30", "kernels with jumps"), ("smooth-30", "kernels without")):
+        if found := part("kernel1d/prior", name):
+            levels = (f"{value:.1%}" for value in found["coverage"].values())
+            rows.append([f"of the prior, d = 30, {label} ({found['share']:.0%})", f"{found['systems']}", *levels])
     return markdown(["drawn from", "systems", "50 %", "80 %", "95 %"], rows)
 
 
@@ -96,3 +100,32 @@ def recipes() -> str:
         cells = [f"{100 * a:.2f} / {100 * b:.2f}" for a, b in zip(errors[::2], errors[1::2], strict=True)]
         rows.append([f"`{path.stem}`", f"{result['epochs']}", f"{result['seconds'] / 60:.1f}", *cells])
     return markdown(["recipe", "epochs", "minutes", "f, context", "f, held out", "kernel", "kernel, pooled"], rows)
+
+
+def bars() -> str:
+    """What `kernel1d` holds on units, repeats, a narrow peak, and sizes, beside what it was meant to."""
+
+    def of(name: str) -> dict:
+        return part("kernel1d/bars", name)
+
+    rows = []
+    if found := of("units"):
+        rows.append(["kernel and band in other units, largest relative change", f"{max(found.values()):.0e}", "1e-6"])
+    if found := of("repeats"):
+        for name in ("own noise", "copied"):
+            rows.append([f"coverage, every input measured 20 times, {name}", f"{found[name]:.1%}", "88 %"])
+    for kind, found in of("peak").items():
+        cells = [f"{min(found[key]):.2f} to {max(found[key]):.2f}" for key in ("error", "expected", "spike")]
+        text = f"{cells[0]} % (expected {cells[1]}; largest value elsewhere {cells[2]} % of the peak)"
+        rows.append([f"peak of width 0.1 at r = 6, 300 exact pairs, {kind}", text, "5 %"])
+    sizes = {
+        "discovery": ("N = 880, d = 302, with the check", "3 s"),
+        "pairs": ("N = 440, d = 20 000, a file", "30 s, 2 GB"),
+    }
+    sizes["file"] = ("N = 4400, d = 20 000, a file", "180 s, twice the file")
+    for name, (label, bar) in sizes.items():
+        if found := of(name):
+            memory = f", {found['peak_memory_gb']:.2f} GB" if "peak_memory_gb" in found else ""
+            size = f" of {found['file_gb']:.2f} GB" if "file_gb" in found else ""
+            rows.append([label + size, f"{found['seconds']:.1f} s{memory}", bar])
+    return markdown(["what", "measured", "bar"], rows)

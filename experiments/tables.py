@@ -9,6 +9,7 @@ import re
 
 import measurement_tables
 import named_tables as named
+import newcomer
 import order_free_tables as order_free
 import paper_tables as paper
 import plane_tables as plane
@@ -17,6 +18,7 @@ import reliability_tables as reliability
 from measured import ROOT
 
 TABLES = {
+    "newcomer": ("docs/install.md", newcomer.table),
     "kernels": ("docs/what-to-expect.md", radial.kernels),
     "fields": ("docs/what-to-expect.md", plane.fields),
     "shipped": ("docs/what-to-expect.md", radial.shipped),
@@ -26,6 +28,7 @@ TABLES = {
     "noise": ("docs/radial.md", lambda: radial.test_systems("noise")),
     "own-use": ("docs/kernel1d.md", radial.own_use),
     "calibration": ("docs/kernel1d.md", radial.calibration),
+    "kernel1d-bars": ("docs/kernel1d.md", radial.bars),
     "laws": ("docs/after-discovery.md", named.laws),
     "no-law": ("docs/after-discovery.md", named.no_law),
     "responses-prior": ("docs/measurements.md", measurement_tables.responses_prior),

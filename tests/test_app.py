@@ -174,8 +174,8 @@ def address() -> Iterator[str]:
         until(answers)
         yield f"http://localhost:{port}"
     finally:
-        server.terminate()
-        server.wait(10)
+        server.kill()
+        server.wait()
 
 
 def test_in_a_browser(address, tmp_path):

@@ -3,9 +3,11 @@
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import h5py
 import pytest
+import torch
 
 from kernelmap.cli import main as cli
 from kernelmap.io.models import load_model, shipped_models
@@ -169,3 +171,10 @@ def test_generated_files_open_anywhere(kernelmap, tmp_path):
         shapes = {name: file[f"test/{name}"].shape for name in ("u", "f", "kernels")}  # pyright: ignore
     assert shapes["u"][1:] == (shapes["f"][1], 110)
     assert shapes["kernels"] == (3, 1, 110)
+
+
+def test_memory_that_torch_does_not_get_is_said(monkeypatch, capsys):
+    """It raises a RuntimeError, as it does for mistakes of ours."""
+    monkeypatch.setattr(cli, "module_of", lambda name: SimpleNamespace(run=lambda words: torch.empty(2**55)))
+    assert cli.run(["check"]) == 2
+    assert "not enough memory" in capsys.readouterr().err

@@ -16,6 +16,7 @@ from torch.overrides import TorchFunctionMode
 import kernelmap
 from contract import EXAMPLES, FACTS, build
 from kernelmap import InputError, Recipe, SystemSet, discover, evaluate, load_discovery, train
+from kernelmap.io import load_model
 from kernelmap.maps import MAPS
 from kernelmap.training import Machine
 
@@ -118,3 +119,8 @@ def test_an_unknown_device_is_refused():
         discover(build("nao", context), context, device="abacus")
     with pytest.raises(InputError, match="cannot be used as asked"):
         Machine(device="abacus").fabric(Recipe())
+
+
+def test_a_device_that_holds_no_numbers_is_refused():
+    with pytest.raises(InputError, match="the device 'meta' cannot be used"):
+        load_model("kernel1d")[0].on("meta")

@@ -111,3 +111,48 @@ def test_a_huge_value_of_u_that_f_does_not_follow() -> None:
     rest = wrong.select(torch.tensor([pair for pair in range(80) if pair % 8]))
     errors = [float((kernels.values[0] - kernel).norm()) for kernels in (discover(model(), rest).kernel, found.kernel)]
     assert errors[0] < 0.3 * errors[1]
+
+
+def shuffled() -> Context:
+    context, _ = waves(80, noise=0.05)
+    return changed(context, context.F[:, torch.randperm(80, generator=torch.Generator().manual_seed(0))])
+
+
+def near_zero() -> Context:
+    """Inputs that vary on short lengths only."""
+    context, kernel = waves(60, noise=0.01)
+    U = context.U * (context.y.points < 0.5)
+    F = (kernel * context.y.weights) @ U
+    return Context(U, F[None], context.y, context.x)
+
+
+@pytest.mark.parametrize(
+    ("said", "before", "after", "farther"),
+    [
+        ("Only 12 pairs", lambda: waves(12, noise=0.05)[0], lambda: waves(60, noise=0.05)[0], 0.0),
+        ("The kernel is known to about", lambda: waves(20, noise=0.3)[0], lambda: waves(800, noise=0.3)[0], 0.2),
+        ("explained by no kernel", shuffled, lambda: waves(80, noise=0.05)[0], 0.0),
+        ("hardly see the kernel", near_zero, lambda: waves(60, noise=0.01)[0], 0.5),
+    ],
+)
+def test_who_follows_the_remedy_knows_the_kernel_better(said, before, after, farther) -> None:
+    """More pairs, f in the order of u, inputs that vary on other lengths too: where pairs of either look."""
+    kernel, looked = waves(30)[1], waves(30)[0].y.points[:, 0] > farther
+    found = [discover(model(), context()) for context in (after, before)]
+    assert [any(said in diagnostic.seen for diagnostic in one.diagnostics) for one in found] == [False, True]
+    errors = [float((one.kernel.values[0] - kernel)[looked].norm()) for one in found]
+    assert errors[0] < 0.6 * errors[1]
+
+
+def test_a_huge_value_of_f_may_be_left_out() -> None:
+    """Nothing is said of the rest, and the kernel stays what it was, as the value had no weight."""
+    context, _ = waves(80, noise=0.01)
+    F = context.F.clone()
+    F[0, 17] *= 1e6
+    wrong = changed(context, F)
+    rest = wrong.select(torch.tensor([pair for pair in range(80) if pair != 17]))
+    without, beside = discover(model(), rest), discover(model(), wrong)
+    assert beside.diagnostics
+    assert not without.diagnostics
+    difference = without.kernel.values[0] - beside.kernel.values[0]
+    assert bool((difference.abs() < beside.std[0]).all())

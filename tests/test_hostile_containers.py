@@ -101,3 +101,19 @@ def test_a_pipe_is_not_read_and_said_to_be_one(tmp_path):
     os.mkfifo(tmp_path / "mine.npz")
     with pytest.raises(InputError, match="a device, a pipe or a socket"):
         existing_file(tmp_path / "mine.npz", "a file")
+
+
+@pytest.mark.parametrize("lines", ["# radius = 3\n# radius = 4\n", "# u_name = rain\n"])
+def test_an_entry_that_stands_twice_in_a_table(tmp_path, lines):
+    body = "".join(f"{i},{i * i % 7},{i}\n" for i in range(30))
+    (tmp_path / "mine.csv").write_text(f"{lines}t,rain,f\n{body}")
+    with pytest.raises(InputError, match="more than once"):
+        read_measurements(tmp_path / "mine.csv")
+
+
+def test_names_of_many_inputs_may_be_long_together(tmp_path):
+    names = [f"gauge {i} at the river" for i in range(9)]
+    body = "".join(f"{i}," + ",".join(str((i + j) ** 2 % 11) for j in range(10)) + "\n" for i in range(9))
+    (tmp_path / "mine.csv").write_text("# radius = 2\n" + ",".join(["t", *names, "f"]) + "\n" + body)
+    measured = read_measurements(tmp_path / "mine.csv")
+    assert measured.labels["u_name"] == ", ".join(names)

@@ -15,7 +15,9 @@ from kernelmap.core.files.limits import VARIABLE, parse_gigabytes
 from kernelmap.core.systems import SystemSet
 from kernelmap.discovery import discover
 from kernelmap.io import load_model, read_measurements
-from mutants_of_measurements import MEASUREMENTS, mesh, series
+from kernelmap.report import discover_file
+from kernelmap.report.drawing import times
+from mutants_of_measurements import MEASUREMENTS, dated, fields, mesh, rows, series
 from mutants_of_models import two_systems
 from processes import python
 
@@ -161,6 +163,69 @@ def test_lengths_whose_squares_overflow_are_refused(tmp_path, scale):
         read_measurements(tmp_path / "mine.npz")
 
 
+def test_a_value_far_from_all_others_is_an_outlier(tmp_path):
+    """The square of a ratio of variances is no number."""
+    measured = mesh()
+    measured["f"][1, 60] = 1e150
+    found = discover(load_model("kernel1d")[0], read_measurements_of(tmp_path, measured))
+    assert any("outliers" in diagnostic.seen for diagnostic in found.diagnostics)
+
+
+def test_equations_without_solution_are_refused(tmp_path):
+    """A matrix is no longer positive when a value is 1e60 times the others."""
+    measured = fields()
+    measured["f"].flat[200] = 1e60
+    with pytest.raises(InputError, match=r"no solution in double precision .*far from all others"):
+        discover(load_model("darcy")[0], read_measurements_of(tmp_path, measured))
+
+
+@pytest.mark.parametrize("years", [-5000, 12000])
+def test_dates_that_no_calendar_draws_are_drawn_as_days(tmp_path, years):
+    days = np.datetime64(f"{years}-01-01" if years < 9999 else "2003-01-01") + np.arange(40)
+    days += 0 if years < 9999 else 365 * (years - 2003)
+    context = read_measurements_of(tmp_path, dated() | {"t": days, "t_f": days[10:]})
+    at = times(context, np.arange(5))
+    assert at is not None
+    assert at.dtype.kind == "f"
+
+
+@pytest.mark.parametrize("unit", [r"$\frac{", "$x_$", "\ud800"])
+def test_names_and_units_are_text(tmp_path, unit):
+    """Neither a formula, nor half a character."""
+    names = dict.fromkeys(("u_name", "f_name", "x_name", "u_unit", "f_unit", "x_unit"), unit)
+    np.savez(tmp_path / "mine.npz", **mesh() | names)  # pyright: ignore
+    discover_file(tmp_path / "mine.npz", None, tmp_path / "out")
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_an_input_of_zeros_has_no_noise(tmp_path):
+    u = series()["u"]
+    context = read_measurements_of(tmp_path, series() | {"u": np.stack([u, 0 * u])})
+    assert discover(load_model("kernel1d")[0], context).kernel.values.isfinite().all()
+
+
+def test_points_of_two_spaces_have_no_distance(tmp_path):
+    """x in a plane, y on a line."""
+    np.savez(tmp_path / "mine.npz", **rows() | {"x": np.random.default_rng(0).random((5, 2))})  # pyright: ignore
+    discover_file(tmp_path / "mine.npz", None, tmp_path / "out")
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+@pytest.mark.parametrize("level", [1e-300, 1e300])
+def test_noise_of_u_in_another_unit_is_refused(tmp_path, level):
+    with pytest.raises(InputError, match=r"u_std is .* give both in one unit"):
+        read_measurements_of(tmp_path, mesh() | {"u_std": np.array(level)})
+
+
+@pytest.mark.parametrize("points", [0, 2])
+def test_too_little_to_be_mended_is_refused(tmp_path, points):
+    """No functions at all; two points, which sorting does not make three."""
+    few = {"u": np.ones((0, 121)), "f": np.ones((0, 121))} if not points else {"x": np.array([1.0, 0.0])}
+    with pytest.raises(InputError, match="x must hold at least 3" if points else "u must have shape") as refused:
+        read_measurements_of(tmp_path, mesh() | few)
+    assert not refused.value.mended
+
+
 def read_measurements_of(directory: Path, entries: dict) -> Context:
     np.savez(directory / "good.npz", **entries)
     return read_measurements(directory / "good.npz").context
@@ -188,6 +253,23 @@ def test_contexts_of_other_machines_and_precisions(tmp_path, dtype):
             read_measurements(path)
     else:
         assert read_measurements(path).context.U.dtype == torch.float64
+
+
+def test_points_of_a_context_may_be_in_single_precision(tmp_path):
+    path = MEASUREMENTS["context"].write(tmp_path)
+    with h5py.File(path, "a") as file:
+        points = np.float32(file["y/points"])  # pyright: ignore
+        del file["y/points"]
+        file["y/points"] = points
+    assert read_measurements(path).context.y.points.dtype == torch.float64
+
+
+def test_a_context_on_another_grid_than_its_operator(tmp_path):
+    path = MEASUREMENTS["context"].write(tmp_path)
+    with h5py.File(path, "a") as file:
+        file.attrs["operator"] = "convolution"
+    with pytest.raises(InputError, match="y is no grid of the operator convolution"):
+        read_measurements(path)
 
 
 def test_an_empty_context_file_is_refused(tmp_path):

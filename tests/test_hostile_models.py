@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import h5py
+import numpy as np
 import pytest
 import safetensors
 import torch
@@ -13,12 +14,15 @@ from kernelmap.core.files import file_sha256, read_json, write_json
 from kernelmap.core.files.limits import check_count, check_seed
 from kernelmap.core.files.tensors import CHECKSUM
 from kernelmap.core.systems import SystemSet
-from kernelmap.io import find_model, load_model, save_model
+from kernelmap.discovery import discover
+from kernelmap.io import find_model, load_model, read_measurements, save_model
 from kernelmap.io.models import shipped_models
+from kernelmap.maps import NAOOptions
 from kernelmap.paper.released import import_released
 from kernelmap.problems.cache import cached
 from kernelmap.problems.radial import RadialData
 from kernelmap.training import Recipe
+from mutants_of_measurements import mesh
 from mutants_of_models import MODELS, released, train_short, two_systems
 from processes import python
 
@@ -50,6 +54,18 @@ class TestModels:
         (tmp_path / "config.json").write_text(old)
         assert load_model(tmp_path)[1] == {"epoch": 2}
         assert "theirs is used" in " ".join(capsys.readouterr().err.split())
+
+    def test_weights_with_which_no_evidence_is_a_number(self, tmp_path):
+        np.savez(tmp_path / "mine.npz", **mesh())
+        model = load_model("kernel1d")[0]
+        for name, weights in model.state_dict().items():
+            weights.fill_(1.0 if name.endswith(("_std", "_mean")) else 1e30)
+        with pytest.raises(InputError, match="evidence of these pairs is no number"):
+            discover(model, read_measurements(tmp_path / "mine.npz").context)
+
+    def test_layers_are_bounded(self):
+        with pytest.raises(InputError, match="layers must be at most 1000"):
+            NAOOptions(layers=999_999_999)
 
     @pytest.mark.parametrize("key", ["fcq_999999999_0.weight", "fcq_3_0.weight", "fcq_²_0.weight"])
     def test_layers_of_a_checkpoint_are_counted(self, tmp_path, key):

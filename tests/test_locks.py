@@ -165,3 +165,8 @@ def test_a_helper_that_is_an_orphan_already_ends_at_once():
         end_with_parent(os.getppid() + 1)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+
+def test_the_root_of_all_files_is_no_place_for_results():
+    with pytest.raises(InputError, match="cannot write /: all files"), locked("/"):
+        pass

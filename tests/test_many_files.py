@@ -128,7 +128,8 @@ def test_a_cluster_does_the_work(model, tmp_path):
     ("words", "sentence"),
     [
         (["a/run.npz", "b/run.npz"], "several files are named run"),
-        (["a.npz", "b.npz", "--jobs", "0"], "--jobs must be a number of processes"),
+        (["a.npz", "b.npz", "--jobs", "0"], "--jobs, a number of processes"),
+        (["a.npz", "b.npz", "--jobs", "100000"], "--jobs, a number of processes"),
         (["a.npz", "b.npz", "--json", "x.json"], "--json is for one file"),
         (["a.npz", "b.npz", "--model", "no-such"], "neither a model directory"),
         ([], "give one file of measurements or more"),

@@ -8,6 +8,7 @@ import torch
 
 from kernel1d_systems import model, waves
 from kernelmap.core import Context
+from kernelmap.discovery import discover
 from kernelmap.problems.radial import radial
 from measured_series import error, posterior, series
 
@@ -89,3 +90,16 @@ def test_outliers_in_time_have_dates(tmp_path, kernelmap):
     code, out, _ = kernelmap("discover", tmp_path / "dated.npz", "--out", tmp_path, "--keep-outliers")
     assert code == 0
     assert "outliers, in standard" not in out
+
+
+def test_a_huge_response_that_no_other_pair_can_deny():
+    """One pair alone sees the kernel beyond the middle: a huge kernel there would explain any response."""
+    context, kernel = waves(80, noise=0.01)
+    U = context.U * (context.y.points < 0.5)
+    U[:, 17] = context.U[:, 17]
+    F = (kernel * context.y.weights) @ U
+    F += 0.01 * F.std() * torch.randn(80, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    F[17] *= 1000
+    found = discover(model(), Context(U, F[None], context.y, context.x))
+    assert float((found.kernel.values[0] - kernel).norm()) < 2
+    assert any("pair 17" in diagnostic.seen for diagnostic in found.diagnostics)

@@ -14,10 +14,12 @@ from kernelmap.core.kernel import Kernel
 from kernelmap.core.posterior import KernelPosterior
 from kernelmap.core.systems import strided_draws
 from kernelmap.discovery import Discovery
+from kernelmap.io import read_measurements
 from kernelmap.problems.darcy import darcy
 from kernelmap.problems.mechanics import bitmaps
 from kernelmap.problems.mechanics.errors import solved
 from kernelmap.problems.radial import radial
+from mutants_of_measurements import series
 
 N, PIXELS = 11, 6
 
@@ -103,6 +105,18 @@ def test_files_that_cannot_predict(tmp_path):
     write_json(tmp_path / "found.json", {})
     with pytest.raises(InputError, match="not a readable HDF5 file"):
         load_discovery(tmp_path / "found.json")
+
+
+@pytest.mark.parametrize("values", [np.ones(3), np.float64(1.0), np.ones((2, 2), int)])
+def test_arrays_that_do_not_fit_together_are_found_while_reading(tmp_path, values):
+    """Not when the user's inputs come."""
+    np.savez(tmp_path / "mine.npz", **series())
+    discover(load_model("kernel1d")[0], read_measurements(tmp_path / "mine.npz").context).save(tmp_path / "found.h5")
+    with h5py.File(tmp_path / "found.h5", "a") as file:
+        del file["state/output0.block0"]
+        file["state/output0.block0"] = values
+    with pytest.raises(InputError, match=r"written by another version|not a readable"):
+        load_discovery(tmp_path / "found.h5")
 
 
 def test_a_damaged_state_is_named(tmp_path):

@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from io import TextIOWrapper
 from types import FrameType, ModuleType
@@ -32,6 +32,9 @@ OF_THE_PAPER = {"reproduce", "import-released", "bench"}
 EXTRAS = {"mlxtend": "mechanics", "streamlit": "app", "plotly": "app"}
 """Packages that are not always installed, and the extra that brings each."""
 
+OUT_OF_MEMORY = ("can't allocate memory", "out of memory", "can't start new thread")
+"""What torch and Python say of it in a RuntimeError."""
+
 MAX_MEMORY = "--max-memory"
 INTERRUPTED = 130
 
@@ -40,18 +43,27 @@ def main() -> None:
     """Run a command; a mistake in its input ends with one clear sentence and exit code 2, Ctrl-C with code 130."""
     words = sys.argv[1:]
     before = signal.signal(signal.SIGINT, _leave) if _is_main_thread() else None
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    _open_streams()
     try:
         if not words or words[0] in ("--help", "-h"):
             return show_help()
         sys.exit(run(words))
+    except OSError as error:
+        sys.exit(refused(error))
     except KeyboardInterrupt:
         _leave()
     finally:
         if before is not None:
             signal.signal(signal.SIGINT, before)
+
+
+def _open_streams() -> None:
+    """A stream that was closed before we began (`2>&-`) leads nowhere, and its number is no file of ours."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+        if isinstance(stream := getattr(sys, name), TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def show_help() -> None:
@@ -99,15 +111,22 @@ def run(words: list[str]) -> int:
         return fail(str(error))
     except ModuleNotFoundError as error:
         return missing(error)
-    except MemoryError:
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and not any(words in str(error) for words in OUT_OF_MEMORY):
+            raise
         return fail("there is not enough memory for this. Give fewer or smaller data, or free memory.")
     except OSError as error:
-        if isinstance(error, BrokenPipeError):  # the reader of our output has gone, as after `| head`
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 1
-        where = f"{error.filename}: " if error.filename else ""
-        return fail(f"{where}{error.strerror or error}. Nothing was half written; look at the place and try again.")
+        return refused(error)
     return 0
+
+
+def refused(error: OSError) -> int:
+    """What the system does not allow, such as a full disk behind the output."""
+    if isinstance(error, BrokenPipeError):  # the reader of our output has gone, as after `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    where = f"{error.filename}: " if error.filename else ""
+    return fail(f"{where}{error.strerror or error}. Nothing was half written; look at the place and try again.")
 
 
 @contextmanager
@@ -139,13 +158,14 @@ def missing(error: ModuleNotFoundError) -> int:
 
 
 def fail(sentence: str) -> int:
-    """The sentence on standard error."""
+    """The sentence on standard error; where nobody can read it, the exit code remains."""
     from rich.console import Console
     from rich.text import Text
 
     from kernelmap.core.terminal import shown
 
-    Console(stderr=True, emoji=False).print(Text("error: ", "bold red") + Text(shown(sentence)), soft_wrap=True)
+    with suppress(OSError):
+        Console(stderr=True, emoji=False).print(Text("error: ", "bold red") + Text(shown(sentence)), soft_wrap=True)
     return 2
 
 

@@ -217,7 +217,8 @@ def read_grid(file: h5py.Group, name: str) -> Grid:
     group = entry(file, name)
     if not isinstance(group, h5py.Group):
         raise InputError(f"{file.file.filename}: {name} should be a group with points and weights.")
-    return Grid(read_array(group, "points"), read_array(group, "weights"), int(read_attribute(group, "components")))
+    points, weights = (read_array(group, name).double() for name in ("points", "weights"))
+    return Grid(points, weights, int(read_attribute(group, "components")))
 
 
 def _check_pairs(c: Context) -> None:

@@ -73,6 +73,10 @@ class Grid:
     def has_points_of(self, other: "Grid") -> bool:
         return self.points is other.points or torch.equal(self.points, other.points)
 
+    def resembles(self, other: "Grid") -> bool:
+        """The same points, to rounding."""
+        return self.points.shape == other.points.shape and torch.allclose(self.points, other.points)
+
     def equals(self, other: "Grid") -> bool:
         """The same points, weights and components, on the same device."""
         return (

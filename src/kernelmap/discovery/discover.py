@@ -18,6 +18,8 @@ from kernelmap.discovery.point import find_kernel, point_diagnostics
 from kernelmap.discovery.spikes import check_spikes
 from kernelmap.maps import KernelMap, ProbabilisticMap
 
+REMEDY = "Check the units of u, f and the grid, and drop pairs whose values are far from all others."
+
 
 @overload
 def discover(
@@ -55,6 +57,17 @@ def discoveries(
     return (_one(model, context, about, device) for context in each)
 
 
+def _one(model: KernelMap, context: Context, about: dict[str, Any] | None, device: str | None) -> Discovery:
+    """Where double precision cannot solve the equations of the pairs, their values are too far from each other."""
+    try:
+        return _found(model, context, about, device)
+    except torch.linalg.LinAlgError as error:  # pyright: ignore[reportPrivateImportUsage]
+        raise InputError(
+            f"the equations for these pairs have no solution in double precision ({str(error).partition(':')[0]}). "
+            f"{REMEDY}"
+        ) from error
+
+
 def _systems(batch: Context) -> Iterator[Context]:
     if len(batch.batch_shape) != 1:
         raise InputError(
@@ -64,7 +77,7 @@ def _systems(batch: Context) -> Iterator[Context]:
     return (batch[i] for i in range(batch.batch_shape[0]))
 
 
-def _one(model: KernelMap, context: Context, about: dict[str, Any] | None, device: str | None) -> Discovery:
+def _found(model: KernelMap, context: Context, about: dict[str, Any] | None, device: str | None) -> Discovery:
     check_magnitude(context)
     model.check_inputs(context)
     for name, values in (("responses f", context.F), ("tokens of u", context.U)):
@@ -89,10 +102,7 @@ def _one(model: KernelMap, context: Context, about: dict[str, Any] | None, devic
         std = estimate.std
         known = std.isfinite().all() if isinstance(model, ProbabilisticMap) else True
         if not (estimate.kernel.values.isfinite().all() and known):
-            raise InputError(
-                "the kernel that fits these pairs is not a finite number everywhere. Check the units of u, f and the "
-                "grid, and drop pairs whose values are far from all others."
-            )
+            raise InputError(f"the kernel that fits these pairs is not a finite number everywhere. {REMEDY}")
     with part("Asking what the pairs can determine", 0.8, 0.9):
         identifiability = identifiability_of(context, estimate)
         spikes = check_spikes(model, context) if isinstance(model, ProbabilisticMap) else None

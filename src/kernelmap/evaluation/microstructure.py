@@ -110,10 +110,15 @@ def interior(grid: Grid) -> Bool[Tensor, " n"]:
 
 
 def far_mass(kernel: Kernel, steps: float = 2.0) -> float:
-    """Share of Σ |K| beyond so many mesh steps, between interior points: a local kernel has none."""
-    inside = interior(kernel.x)
+    """Share of Σ |K| beyond so many mesh steps, between interior points: a local kernel has none.
+
+    All of it where x and y are no points of one space, or too few have a distance.
+    """
+    inside, within = interior(kernel.x), interior(kernel.y)
+    if kernel.x.dim != kernel.y.dim or inside.sum() < 2 or not within.any():
+        return 1.0
     points = kernel.x.points[inside]
     step = float(torch.cdist(points, points).fill_diagonal_(float("inf")).amin())
-    values = kernel.values[inside][:, interior(kernel.y)].abs()
-    far = torch.cdist(points, kernel.y.points[interior(kernel.y)]) > (steps + 1e-6) * step
+    values = kernel.values[inside][:, within].abs()
+    far = torch.cdist(points, kernel.y.points[within]) > (steps + 1e-6) * step
     return float(values[far.to(values.device)].sum() / values.sum())

@@ -96,6 +96,7 @@ def load_discovery(path: Path | str) -> SavedDiscovery:
         arrays = {str(name): read_array(state, str(name)) for name in state}
         try:
             posterior = ESTIMATES[str(state.attrs["kind"])].restored(arrays, kernel, int(attributes["pairs"]))
+            _require_predicting(posterior)
         except (KeyError, TypeError, RuntimeError) as error:
             raise InputError(f"{path} was written by another version ({error}); discover again.") from error
         check = {name.removeprefix("check_"): v for name, v in numbers.items() if name.startswith("check_")}
@@ -109,6 +110,12 @@ def load_discovery(path: Path | str) -> SavedDiscovery:
             numbers={name: v for name, v in numbers.items() if name in NUMBERS},
             about=about,
         )
+
+
+def _require_predicting(posterior: KernelEstimate) -> None:
+    """Arrays that do not fit together fail here, while the file is read, and not at the user's inputs."""
+    y = posterior.kernel.y
+    responses(posterior, torch.zeros(y.size, 1, dtype=torch.float64), Places(torch.zeros(1, 1), ("t",)))
 
 
 def read_numbers(path: Path | str) -> tuple[dict[str, Any], dict[str, float]]:

@@ -1,5 +1,6 @@
 """The entries of a file, and the checks that its layouts share."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from kernelmap.core.errors import InputError
 from kernelmap.core.files.limits import free_memory
 from kernelmap.core.grids import Grid
 from kernelmap.core.places import Places
+from kernelmap.core.terminal import shown
 
 Entries = dict[str, Any]
 
@@ -18,6 +20,9 @@ MOST_TOKENS = 2**26
 """Half a gigabyte; a window of u on both sides of every pair takes twice as much while they are made."""
 
 BYTES_PER_TOKEN = 40
+
+FEWEST_SORTED = 3
+"""Points or times that every layout needs which asks for them in order."""
 
 LABELS = ("u_name", "u_unit", "f_name", "f_unit", "x_name", "x_unit", "t_name", "t_unit")
 LONGEST_LABEL = 100
@@ -50,7 +55,7 @@ def require_finite(name: str, values: np.ndarray) -> None:
 
 def require_distinct(names: list[str]) -> None:
     """Of two entries with one name, nobody knows which is meant."""
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    if twice := sorted(name for name, count in Counter(names).items() if count > 1):
         raise InputError(f"the file holds {', '.join(twice)} more than once; write each entry once.")
 
 
@@ -61,9 +66,9 @@ def is_uniform(points: np.ndarray, first: float) -> bool:
 
 
 def sorted_by(name: str, entries: Entries, others: Sequence[str], axis: int) -> dict[str, str] | None:
-    """What mends a vector that is not sorted, and the arrays that belong to it; None where values are given twice."""
+    """What mends a vector that is not sorted, and the arrays that belong to it; None where that would not do."""
     values = np.ravel(entries[name])
-    if len(np.unique(values)) < len(values):
+    if len(np.unique(values)) < max(len(values), FEWEST_SORTED):
         return None
     order = f'np.argsort(np.ravel(d["{name}"]))'
     moved = {other: f'np.take(d["{other}"], {order}, axis={axis})' for other in others}
@@ -82,10 +87,13 @@ def labels_of(entries: Entries) -> dict[str, str]:
     """Units and names of u, f and x or t, where the file gives them."""
     found = {name: word(entries, name) for name in LABELS if name in entries}
     for name, text in found.items():
-        if text is None or len(text) > LONGEST_LABEL:
-            raise InputError(f"{name} must be a text of at most {LONGEST_LABEL} characters, such as 'mm/day'.")
+        if text is None or max(map(len, text.split(","))) > LONGEST_LABEL:
+            raise InputError(
+                f"{name} must be a text of at most {LONGEST_LABEL} characters, such as 'mm/day'; of several inputs, "
+                "one for each, with commas between them."
+            )
     dated = "t" in entries and np.asarray(entries["t"]).dtype.kind in "MUSO"
-    return {name: text for name, text in found.items() if text} | ({"t_unit": "days"} if dated else {})
+    return {name: shown(text) for name, text in found.items() if text} | ({"t_unit": "days"} if dated else {})
 
 
 def outside_of(entries: Entries, known: tuple[str, ...] = OUTSIDE) -> str:

@@ -21,6 +21,7 @@ from kernelmap.io.particles import interaction_context
 from kernelmap.io.series import series_context
 from kernelmap.io.series.noise import left_on
 from kernelmap.io.tokens import token_context
+from kernelmap.operators import OPERATORS
 
 KNOWN = {
     "radius",
@@ -148,5 +149,7 @@ def _saved_context(path: Path) -> Context:
     if context.batch_shape.numel() != 1:
         raise InputError(f"expected one system, got a batch of shape {tuple(context.batch_shape)}; save one by one.")
     one = context[(0,) * len(context.batch_shape)].to(torch.float64)
+    if one.operator in OPERATORS and not one.y.resembles(OPERATORS[one.operator].on(one.y).grid):
+        raise InputError(f"y is no grid of the operator {one.operator}; leave out what the file says of the operator.")
     context = context_of(one.U, one.F, one.y, one.x, one.operator or "tokens", places=one.places, blocks=one.blocks)
     return replace(context, unknown=one.unknown, F_std=one.F_std, u_errors=one.u_errors)

@@ -128,7 +128,9 @@ class KernelMap(nn.Module):
         if device is None:
             return self
         try:
-            return deepcopy(self).to(device)
+            moved = deepcopy(self).to(device)
+            moved.u_std.tolist()  # `meta` takes a map too, but holds no numbers
+            return moved
         except (RuntimeError, AssertionError, NotImplementedError) as error:
             raise InputError(f"the device {device!r} cannot be used: {str(error).splitlines()[0]}") from error
 

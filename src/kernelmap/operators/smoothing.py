@@ -54,8 +54,11 @@ class Noise(NamedTuple):
 
     @classmethod
     def of(cls, u: Float[Array, "r J"], std: float | None = None) -> "Noise":
-        """Of rows with the same noise, of level `std` if that is known."""
+        """Of rows with the same noise, of level `std` if that is known; zeros have none."""
         windows = _windows(u)
+        if std is None and not windows.any():
+            n = windows.shape[1]
+            return cls(0.0, 0.0, np.eye(n), np.zeros(n - n // 2))
         unit = float(np.sqrt(np.mean((windows - windows.mean(axis=1, keepdims=True)) ** 2))) or 1.0
         known = None if std is None else (std / unit) ** 2
         best, best_silent, chosen = -math.inf, -math.inf, None

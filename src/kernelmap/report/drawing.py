@@ -15,7 +15,7 @@ from torch import Tensor
 
 from kernelmap.core.context import Context
 from kernelmap.core.grids import Grid
-from kernelmap.core.places import DATE
+from kernelmap.core.places import DATE, MOST_DAYS
 from kernelmap.discovery import Discovery
 from kernelmap.discovery.identifiability import UNOBSERVED
 from kernelmap.operators import OPERATORS
@@ -149,12 +149,12 @@ def named(discovery: Discovery, variable: str) -> str:
 
 
 def times(context: Context, pairs: np.ndarray) -> np.ndarray | None:
-    """When these pairs of one series were measured: days as dates, or numbers; None where that is not known."""
+    """When these pairs of one series were measured: dates of years that can be drawn, or numbers; None if not known."""
     places = context.places
     if places is None or places.names not in ((DATE,), ("t",)):
         return None
     values = array(places.values)[pairs, 0]
-    dated = places.names == (DATE,)
+    dated = places.names == (DATE,) and bool((np.abs(values) <= MOST_DAYS).all())
     return np.datetime64("1970-01-01") + (values * 86400).astype("timedelta64[s]") if dated else values
 
 
@@ -194,7 +194,16 @@ def array(values: Tensor) -> np.ndarray:
 
 
 def laid_out(figure: Any) -> Any:
-    """The figure with its axes in place. `savefig` would draw everything twice, once to find out where they go."""
+    """The figure with its axes in place. `savefig` would draw everything twice, once to find out where they go.
+
+    What users call their data is text: two dollars in it are no formula.
+    """
+    from matplotlib.text import Text
+
+    for axes in figure.axes:
+        titles = [child for child in axes.get_children() if isinstance(child, Text)]
+        for text in (axes.xaxis.label, axes.yaxis.label, *titles):
+            text.set_parse_math(False)
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
         figure.set_layout_engine(None)

@@ -110,7 +110,7 @@ def _material(discovery: Discovery) -> list[Picture]:
     if two:
         look = {"cmap": "RdBu_r", "vmin": 0, "vmax": 1}
         maps.append((found.probability, look, "probability of the stiff phase"))
-    figure = drawing.new_figure(drawing.HALF, 3.2)
+    figure = drawing.new_figure(drawing.HALF, 2.5 if two else 3.2)
     for axes, (values, look, label) in zip(figure.subplots(1, len(maps), squeeze=False)[0], maps, strict=True):
         coloured = drawing.draw_map(axes, inside, drawing.array(values[found.known]), **look)
         figure.colorbar(coloured, ax=axes, location="bottom", label=label).ax.locator_params(nbins=4)
@@ -134,7 +134,7 @@ def _hidden(discovery: Discovery) -> list[Picture]:
     """The field of the medium, and how well it is known."""
     if discovery.hidden is None:
         return []
-    figure = drawing.new_figure(drawing.HALF, 3.2)
+    figure = drawing.new_figure(drawing.HALF, 2.5)
     places = Grid(discovery.hidden.points, torch.ones_like(discovery.hidden.values))
     for axes, values, colours, label in zip(
         figure.subplots(1, 2),

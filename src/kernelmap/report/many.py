@@ -12,6 +12,7 @@ from typing import Any
 
 from kernelmap.core.errors import InputError
 from kernelmap.core.files import atomic_path, existing_file, locked
+from kernelmap.core.files.limits import check_count
 from kernelmap.core.files.processes import ending_with_us
 from kernelmap.core.files.together import is_whole
 from kernelmap.core.progress import progress
@@ -39,8 +40,8 @@ def discover_files(
 
     `jobs` processes work on it, -1 for one per core; inside `joblib.parallel_config("dask")` those of the cluster do.
     """
-    if jobs == 0 or jobs < -1:
-        raise InputError(f"--jobs must be a number of processes, or -1 for one per core; got {jobs}.")
+    if jobs != -1:
+        check_count(jobs, "--jobs, a number of processes, or -1 for one per core,")
     twice = [stem for stem, count in Counter(file.stem for file in files).items() if count > 1]
     if twice:
         raise InputError(f"several files are named {', '.join(twice)}; results are kept by name, so rename them.")

@@ -25,6 +25,8 @@ except ImportError:  # Windows: what the file says is all there is
 def locked(target: Path | str) -> Iterator[None]:
     """Nobody else writes `target` meanwhile; a second writer is told who does."""
     target = Path(os.path.realpath(target))
+    if not target.name:
+        raise InputError(f"cannot write {target}: all files of this machine are in it. Choose another place.")
     lock = target.with_name(f"{target.name}.lock")
     with writing(lock):
         make_directory(lock.parent)

@@ -75,7 +75,7 @@ def functions_on(entries: Entries, name: str, mesh: Mesh) -> np.ndarray:
     if len(shape) == 1 and max(values.shape, default=0) == values.size == shape[0]:
         return values.reshape(1, -1)
     rows = values[None] if values.shape == shape else values
-    if rows.ndim != len(shape) + 1 or rows.shape[1:] != shape:
+    if rows.ndim != len(shape) + 1 or rows.shape[1:] != shape or not len(rows):
         letters = ["J"] if len(shape) == 1 else [f"J{axis + 1}" for axis in range(len(shape))]
         one, points = ", ".join(letters), " x ".join(letters) + " = " + " x ".join(map(str, shape))
         swapped = values.ndim == len(shape) + 1 and values.shape[:-1] == shape

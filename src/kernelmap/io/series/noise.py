@@ -11,6 +11,9 @@ from kernelmap.operators.smoothing import Noise
 
 ESTIMATE = "estimate"
 
+FARTHEST = 1e100
+"""How many times larger or smaller than u its noise may be, so that squares of the ratio are numbers."""
+
 DECISIVE = 10.0
 """Log odds of noise on u, against none, from which on an estimated level counts: 20000 to 1."""
 
@@ -45,6 +48,9 @@ def without_noise(
                 f"u_std must be the standard deviation of the noise on u, positive, one number or one for each of "
                 f'{len(u)} input(s), or the text "estimate", got {entries["u_std"]}.'
             )
+        largest = np.abs(u).max(axis=(1, 2))
+        if not (np.abs(np.log(given / np.where(largest > 0, largest, 1))) < np.log(FARTHEST)).all():
+            raise InputError(f"u_std is {given}, but the largest values of u are {largest}; give both in one unit.")
         levels = np.broadcast_to(given, len(u)).tolist()
     smooth, left = [], []
     for rows, std in zip(u, levels, strict=True):

@@ -11,7 +11,7 @@ import numpy as np
 
 from kernelmap.core.errors import InputError
 from kernelmap.core.files.limits import require_memory
-from kernelmap.io.entries import Entries
+from kernelmap.io.entries import Entries, require_distinct
 
 RESPONSES = "f", "f_std"
 """Names of the columns that are no inputs."""
@@ -23,14 +23,16 @@ BYTES_PER_CHARACTER = 16
 def read_table(path: Path) -> Entries:
     require_memory(path, BYTES_PER_CHARACTER * path.stat().st_size, "it")
     with path.open(newline="", encoding="utf-8-sig") as file:
-        entries: Entries = {"operator": np.asarray("convolution")}
+        said: list[tuple[str, np.ndarray]] = []
         lines = iter(file)
         for line in lines:
             if line.startswith("#"):
-                entries |= _entry(line)
+                said += _entry(line).items()
             elif line.strip():
                 (header,) = csv.reader([line])
-                return entries | _columns([name.strip() for name in header], csv.reader(lines))
+                columns = _columns([name.strip() for name in header], csv.reader(lines))
+                require_distinct([name for name, _ in said] + list(columns))
+                return {"operator": np.asarray("convolution")} | dict(said) | columns
     raise InputError("the table is empty; expected a header, such as time,rain,f, and a line for each time.")
 
 

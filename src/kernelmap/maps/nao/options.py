@@ -8,6 +8,9 @@ from kernelmap.core.errors import InputError
 Mixer = Literal["spectral", "network", "convolution"]
 """The form of W_u and W_f."""
 
+MOST_LAYERS = 1000
+"""More would fill the memory one by one."""
+
 Normaliser = Literal["continuous", "functions", "tokens", "array"]
 
 
@@ -42,3 +45,5 @@ class NAOOptions:
         sizes = (self.dk, self.layers, self.heads, *self.hidden, 1 if self.waves is None else self.waves)
         if min(sizes) < 1:
             raise InputError(f"dk, layers, heads, hidden widths and waves must be at least 1, got {sizes}.")
+        if self.layers > MOST_LAYERS:
+            raise InputError(f"layers must be at most {MOST_LAYERS}, got {self.layers}.")

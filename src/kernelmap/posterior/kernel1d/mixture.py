@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from kernelmap.core.errors import InputError
 from kernelmap.posterior.kernel1d.components import Features
 from kernelmap.posterior.kernel1d.errors import ErrorShape
 from kernelmap.posterior.kernel1d.evidence import Conditioned, Evidence, Whitened, evidence
@@ -136,5 +137,10 @@ def weigh(
         if len(chosen):
             conditioned = given.conditioned(pairs, number, chosen, row[chosen] / total)
             found.append(MixtureComponent(features.components[index].block, pairs.shape, conditioned, odds))
+    if not found:
+        raise InputError(
+            "the evidence of these pairs is no number for any component of the model. Check the units of u and f, and "
+            "whether the model's weights are those that were trained."
+        )
     each = f.new_zeros(len(features.components)).index_add(0, numbers, weights.sum(dim=1))
     return Mixture(features, found, each, float(log_weight.logsumexp(dim=(0, 1))))

@@ -149,7 +149,6 @@ class Prior(NamedTuple):
     log_odds: Float[Tensor, " K"]
     amplitude: Density
     noise: Density
-    cosines: int
     spread: float
     ratios: tuple[float, ...]
     survivors: tuple[int, ...]
@@ -182,7 +181,6 @@ def starting_prior(options: Kernel1dOptions, device: torch.device) -> Prior:
         odds.log(),
         Density(alpha, -(alpha**2) / 8).normalised(),
         Density(eta, torch.zeros_like(eta)).normalised(),
-        options.cosines,
         options.spread,
         tuple(options.ratios),
         tuple(options.survivors),

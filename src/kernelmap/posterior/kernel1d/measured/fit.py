@@ -20,6 +20,7 @@ from kernelmap.posterior.kernel1d.errors import white_noise
 from kernelmap.posterior.kernel1d.fit import Fit, expecting_unit_responses, fit, prepared
 from kernelmap.posterior.kernel1d.measured import noisy_inputs
 from kernelmap.posterior.kernel1d.measured.correlation import WHITE_NOISE, Correlation, Times, hypotheses
+from kernelmap.posterior.kernel1d.measured.huge import precision_without_huge
 from kernelmap.posterior.kernel1d.measured.inputs import fit_inputs
 from kernelmap.posterior.kernel1d.measured.nuisance import (
     Clock,
@@ -85,10 +86,15 @@ def fit_robust(
     if not plain and len(f) > MOST_PAIRS:
         some = torch.linspace(0, len(f) - 1, MOST_PAIRS).long()
         U, f, own, places = U[:, some], f[some], own[some], None if places is None else places.select(some)
-    first = fit(U, f, context.y, prior) if plain else fit_measured(U, f, context, places, prior, own)
-    if keep_outliers or not FEWEST_PAIRS <= len(f) <= MOST_PAIRS:
+    alike = keep_outliers or not FEWEST_PAIRS <= len(f) <= MOST_PAIRS
+    start = precision_without_huge(U, f, context.y, prior) if plain and not alike else None
+    if start is None:
+        first = fit(U, f, context.y, prior) if plain else fit_measured(U, f, context, places, prior, own)
+    else:
+        first = fit_measured(U, f, context, places, prior, start)
+    if alike:
         return first
-    precision, found = own, first
+    precision, found = own if start is None else start, first
     for _ in range(ROUNDS):
         r = residuals(found, U, f, precision, own).standardised
         far = r.abs() > OUTLIER

@@ -90,7 +90,7 @@ def residuals(
         seen, v = T.mT @ (T @ f - means[best]), variances[best]
     left = torch.maximum(kappa * inverse - v, LEAVES_LITTLE * kappa * inverse)
     own = kappa * nugget * found.nugget * (1 / precision - 1 / good)
-    variance = (kappa**2 / left - own).clamp(min=LEAVES_LITTLE * kappa)
+    variance = (kappa * (kappa / left) - own).clamp(min=LEAVES_LITTLE * kappa)
     quadrature = QUADRATURE * b + (LEAST_ERROR * size(f - f.median())) ** 2
     unit = found.units.f
     return Residuals(unit * kappa * seen / left, unit**2 * variance, unit**2 * quadrature)
