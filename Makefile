@@ -3,23 +3,28 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint docs clean
+.PHONY: demo test lint style docs clean
 
 demo: .venv/run.stamp
 	$(BIN)/kernelmap demo --out kernelmap-demo
 
-test: lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+# Types are checked beside the tests: that takes half a minute of one processor.
+test: .venv/test.stamp style
+	$(BIN)/pyright --pythonpath $(BIN)/python & types=$$!; \
+	$(BIN)/python -m pytest -n 2 --dist worksteal; tests=$$?; \
+	wait $$types && exit $$tests
 
 docs: .venv/docs.stamp
 	# Small matrices: more threads would wait for each other.
 	OMP_NUM_THREADS=1 NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "The site is in site/; look at it with $(BIN)/python -m http.server --directory site"
 
-lint: .venv/test.stamp
+lint: style
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+style: .venv/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright --pythonpath $(BIN)/python
 
 .venv/run.stamp: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -38,6 +38,7 @@ TABLES = {
     "noise-on-u": ("docs/measurements.md", measurement_tables.noise_on_u),
     "darcy": ("docs/darcy.md", lambda: plane.darcy("test")),
     "darcy-noise": ("docs/darcy.md", lambda: plane.darcy("noise")),
+    "darcy-pressure": ("docs/darcy.md", plane.noisy_pressure),
     "darcy-mesh": ("docs/darcy.md", lambda: plane.darcy("mesh")),
     "table3": ("docs/darcy.md", lambda: paper.paper_table("table3")),
     "table3-curves": ("docs/darcy.md", lambda: paper.learning_curves("table3")),

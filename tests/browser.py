@@ -39,7 +39,7 @@ def browser(downloads: Path) -> Iterator[Any]:
         chrome.quit()
 
 
-def until(found: Callable[[], T], seconds: float = 60) -> T:
+def until(found: Callable[[], T], seconds: float = 300) -> T:
     """The first answer that is not empty."""
     end = time.monotonic() + seconds
     while not (answer := found()):

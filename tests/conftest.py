@@ -1,6 +1,7 @@
 import os
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ from jaxtyping import install_import_hook
 os.environ.setdefault("KERNELMAP_CACHE", str(Path(tempfile.gettempdir()) / f"kernelmap-tests-{os.getuid()}"))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# Before the hook, which looks for compiled files under another name: what kernelmap imports would be compiled anew.
+for needed in ("h5py", "lightning_fabric", "matplotlib.pyplot", "rich.table", "scipy.io", "scipy.stats", "tyro"):
+    import_module(needed)
 install_import_hook("kernelmap", "typecheck.typechecker")
 
 
@@ -20,6 +24,17 @@ def reference() -> Path:
     if not folder.is_dir():
         pytest.skip("the reference data are not beside this checkout")
     return folder
+
+
+@pytest.fixture(scope="session")
+def small_model(tmp_path_factory) -> str:
+    """The directory of a quick map of kernels of one coordinate: few components."""
+    from kernel1d_systems import model
+    from kernelmap.io import save_model
+
+    folder = tmp_path_factory.mktemp("model") / "small"
+    save_model(folder, model(), {})
+    return str(folder)
 
 
 @pytest.fixture

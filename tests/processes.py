@@ -51,7 +51,7 @@ class Started:
     def interrupt(self) -> None:
         os.kill(self.pid, signal.SIGINT)
 
-    def done(self, timeout: float = 300) -> Done:
+    def done(self, timeout: float = 1200) -> Done:
         """After its end: the exit code, and what it wrote."""
         self._process.join(timeout)
         code = self._process.exitcode

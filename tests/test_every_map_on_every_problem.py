@@ -1,6 +1,8 @@
 """Every registered map on every registered problem that it can take: trained for a moment, judged by the problem."""
 
+from collections.abc import Callable
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from contract import EXAMPLES, FACTS
 from kernelmap.core.errors import InputError
 from kernelmap.io import load_model
 from kernelmap.maps import MAPS
-from kernelmap.problems import PROBLEMS, Problem
+from kernelmap.problems import PROBLEMS, Problem, TrainingData
 from kernelmap.problems.darcy import data as flow
 from kernelmap.problems.mechanics import Plan, bitmaps, generate
 from kernelmap.training import Recipe, train
@@ -73,15 +75,26 @@ def problem_of(name: str, specimens: Path, systems: Path) -> Problem:
     return kind(**OPTIONS[name], **data)
 
 
+@pytest.fixture(scope="module")
+def given(specimens, systems) -> Callable[[str], tuple[Problem, TrainingData]]:
+    """A problem and its training data, generated once."""
+
+    @cache
+    def of(name: str) -> tuple[Problem, TrainingData]:
+        problem = problem_of(name, specimens, systems)
+        return problem, problem.training()
+
+    return of
+
+
 def test_every_problem_is_tried():
     assert set(EXAMPLE) == set(OPTIONS) == set(PROBLEMS.names)
 
 
 @pytest.mark.parametrize("problem", sorted(EXAMPLE))
 @pytest.mark.parametrize("name", sorted(FACTS))
-def test_a_map_on_a_problem(name, problem, specimens, systems, tmp_path):
-    given, kind = problem_of(problem, specimens, systems), MAPS[name]
-    data = given.training()
+def test_a_map_on_a_problem(name, problem, given, tmp_path):
+    (of, data), kind = given(problem), MAPS[name]
     recipe = Recipe(epochs=1, batch=6, precision="float64", validation_systems=1, random_draws=True)
     options = kind.Options(**FACTS[name].options)
 
@@ -94,6 +107,6 @@ def test_a_map_on_a_problem(name, problem, specimens, systems, tmp_path):
         with pytest.raises(InputError):
             trained()
         return
-    found = given.errors(trained().double(), D)["systems"]
+    found = of.errors(trained().double(), D)["systems"]
     for errors in found.values():
         assert 0 < errors["kernel_error" if problem == "world" else "operator_error_heldout"] < 1e4

@@ -12,7 +12,7 @@ from mutants_of_models import MODELS
 from mutation import mutant, outcome
 
 KINDS = MEASUREMENTS | MODELS
-MUTANTS = 25
+MUTANTS = 15
 """Of each kind; `python tools/fuzz.py` makes thousands."""
 
 

@@ -38,7 +38,7 @@ def test_control_c_while_modules_are_imported(tmp_path, after):
     while not begun.search(said.read_text()) and started.poll() is None:
         time.sleep(0.001)
     started.send_signal(signal.SIGINT)
-    started.wait(timeout=60)
+    started.wait(timeout=600)
     answer = [line for line in said.read_text().splitlines() if not line.startswith("import time:")]
     assert (started.returncode, answer) == (130, ["interrupted"])
 
@@ -54,7 +54,7 @@ def test_control_c_in_a_training_and_going_on(tmp_path):
     assert second.returncode == 2
     assert f"process {started.pid} on" in " ".join(second.stderr.split())
     started.interrupt()
-    done = started.done(timeout=60)
+    done = started.done(timeout=600)
     said = [line for line in done.stderr.splitlines() if not re.match(r"Training: \d+%", line)]
     assert (done.returncode, said) == (130, ["interrupted"])
     assert not (tmp_path / "model.lock").exists()

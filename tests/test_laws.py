@@ -40,8 +40,13 @@ def found():
     return discover(load_model("kernel1d")[0], causal(lambda t: 3 * t * torch.exp(-t / 1.2) / 1.44))
 
 
-def test_the_law_is_named_with_its_parameters(found):
-    law = found.closed_form().best
+@pytest.fixture(scope="module")
+def form(found):
+    return found.closed_form()
+
+
+def test_the_law_is_named_with_its_parameters(form):
+    law = form.best
     assert law is not None
     assert law.family == "Gamma"
     for name, truth in (("k", 2.0), ("L", 1.2), ("A", 3.0)):
@@ -53,9 +58,9 @@ def test_the_law_is_named_with_its_parameters(found):
     assert (law.values - 3 * t * torch.exp(-t / 1.2) / 1.44).abs().max() < 0.03
 
 
-def test_json_and_report_have_it_when_it_was_asked_for(found):
+def test_json_and_report_have_it_when_it_was_asked_for(found, form):
     assert "law" not in found.to_json()
-    told = replace(found, law=found.closed_form())
+    told = replace(found, law=form)
     law = json.loads(json.dumps(told.to_json()))["law"]
     assert law["fits"]
     assert law["laws"][0]["family"] == "Gamma"

@@ -104,7 +104,7 @@ def test_a_data_set_has_one_writer(tmp_path):
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_discovery_holds_its_lock_from_start_to_end(tmp_path, monkeypatch, count):
+def test_a_discovery_holds_its_lock_from_start_to_end(tmp_path, monkeypatch, small_model, count):
     """A second one that starts while the first is still looking for the kernel is refused, and loses nothing."""
     from kernelmap.report import discover_file, discover_files, results
 
@@ -115,7 +115,7 @@ def test_a_discovery_holds_its_lock_from_start_to_end(tmp_path, monkeypatch, cou
 
     def run() -> None:
         out = tmp_path / "out"
-        discover_file(files[0], "radial", out) if count == 1 else discover_files(files, "radial", out, jobs=1)
+        discover_file(files[0], small_model, out) if count == 1 else discover_files(files, small_model, out, jobs=1)
 
     def looking(*words):
         with pytest.raises(InputError, match=rf"being written by process {os.getpid()} on") as refusal:

@@ -11,20 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contract import build
-from kernelmap.io import read_measurements, save_model
 from kernelmap.report import discover_files
 
 FILES, BAD = 6, 4
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory) -> str:
-    """A quick one: few components."""
-    folder = tmp_path_factory.mktemp("model")
-    context = read_measurements(write_files(folder, count=1)[0]).context
-    save_model(folder / "small", build("kernel1d", context), {})
-    return str(folder / "small")
 
 
 def write_files(folder: Path, count: int = FILES, bad: int | None = BAD) -> list[Path]:
@@ -64,20 +53,20 @@ def running(group: int) -> list[str]:
     return [state for state, _, own, *_ in fields if own == str(group) and state != "Z"]
 
 
-def test_killed_and_started_again(model, tmp_path, kernelmap):
+def test_killed_and_started_again(small_model, tmp_path, kernelmap):
     paths, out = write_files(tmp_path), tmp_path / "out"
-    first = start(paths, model, out)
+    first = start(paths, small_model, out)
     deadline = time.monotonic() + 300
     while len(finished(out)) < 2 and first.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)
     first.kill()
-    first.communicate(timeout=100)  # its workers hold the pipes too, and end with it
+    first.communicate(timeout=600)  # its workers hold the pipes too, and end with it
     while running(first.pid) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not running(first.pid)
     before = finished(out)
     assert 2 <= len(before) < FILES - 1
-    code, printed, complaints = kernelmap("discover", *paths, "--model", model, "--jobs", 1, "--out", out)
+    code, printed, complaints = kernelmap("discover", *paths, "--model", small_model, "--jobs", 1, "--out", out)
     assert code == 2
     after = finished(out)
     assert len(after) == FILES - 1
@@ -94,19 +83,19 @@ def test_killed_and_started_again(model, tmp_path, kernelmap):
     assert all((path.parent / "report.html").exists() for path in after)
 
 
-def test_other_data_under_the_same_name_are_found_anew(model, tmp_path):
+def test_other_data_under_the_same_name_are_found_anew(small_model, tmp_path):
     paths, out = write_files(tmp_path, count=2, bad=None), tmp_path / "out"
-    discover_files(paths, model, out)
+    discover_files(paths, small_model, out)
     before = finished(out)
     write_files(tmp_path, count=1, bad=None)
     np.savez(paths[1], **dict(np.load(paths[1])) | {"f": np.load(paths[0])["f"]})
-    discover_files(paths, model, out)
+    discover_files(paths, small_model, out)
     after = finished(out)
     changed = [path.parent.name for path in after if after[path] != before[path]]
     assert changed == ["run01"]
 
 
-def test_a_cluster_does_the_work(model, tmp_path):
+def test_a_cluster_does_the_work(small_model, tmp_path):
     """joblib's dask backend: tasks go to the workers of whoever is connected."""
     import joblib
     from distributed import Client
@@ -116,7 +105,7 @@ def test_a_cluster_does_the_work(model, tmp_path):
         Client(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as client,
         joblib.parallel_config("dask"),
     ):
-        rows = discover_files(paths, model, tmp_path / "out")
+        rows = discover_files(paths, small_model, tmp_path / "out")
         counts: Any = client.run(lambda dask_worker: dask_worker.state.executed_count)
         executed = sum(counts.values())
     assert [row["problem"] for row in rows] == ["", ""]

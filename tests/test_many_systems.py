@@ -44,12 +44,12 @@ def test_kernels_of_a_batch_part_by_part(monkeypatch):
 
 
 def test_memory_does_not_grow_with_the_batch():
-    """Kernels of 40 and of 150 systems, beside the kernels themselves; in one go a thousand took 4 GB."""
+    """Kernels of 40 and of 100 systems, beside the kernels themselves; in one go a thousand took 4 GB."""
     code = (
         "import torch\n"
         "from kernelmap.paper.benchmarks.processes import peak_memory_gb\n"
         "from test_many_systems import flows\nfrom kernelmap.io import load_model\n"
-        "model, few, many = load_model('darcy')[0].double(), flows(40), flows(150)\n"
+        "model, few, many = load_model('darcy')[0].double(), flows(40), flows(100)\n"
         "with torch.no_grad():\n"
         "    model(few); before = peak_memory_gb(); values = model(many).values\n"
         "print(peak_memory_gb() - before - values.nbytes / 1e9)"
@@ -78,7 +78,7 @@ def test_errors_do_not_depend_on_the_parts(monkeypatch):
 
 def test_memory_of_a_mesh_is_that_of_a_few_kernels(tmp_path):
     """From sources to pressures: the Green's function, its band, the check and the report."""
-    n = 41
+    n = 31
     g = sources(n, range(20))
     p, axis = pressures(microstructures(n, [0])[0], g), np.linspace(0, 1, n)
     np.savez(tmp_path / "flow.npz", x1=axis, x2=axis, u=g, f=p)

@@ -121,10 +121,11 @@ def test_inputs_that_are_zero_or_no_more_than_the_offset(tmp_path):
         posterior(context_of(entries, tmp_path))
 
 
-def test_several_inputs_by_the_command(tmp_path, kernelmap):
+def test_several_inputs_by_the_command(tmp_path, kernelmap, small_model):
     entries = series(120, inputs=2)
     np.savez(tmp_path / "two.npz", **entries, u_name="rain, heat", u_unit="mm, W", f_unit="m", t_unit="days")
-    code, out, err = kernelmap("discover", tmp_path / "two.npz", "--out", tmp_path, "--json", tmp_path / "two.json")
+    words = ["--model", small_model, "--out", tmp_path, "--json", tmp_path / "two.json"]
+    code, out, err = kernelmap("discover", tmp_path / "two.npz", *words)
     assert code == 0, err
     assert "offset of f" in out
     assert (tmp_path / "kernel.csv").read_text().startswith("s,K1,std1,K2,std2\n")

@@ -232,7 +232,7 @@ def test_the_dask_backend_gives_the_same(tmp_path, generated):
     import joblib
 
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster),
         joblib.parallel_config("dask"),
     ):

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import h5py
 import numpy as np
@@ -11,6 +9,7 @@ import pytest
 
 from kernelmap import discover, load_model, read_measurements
 from kernelmap.discovery import FORMAT
+from processes import python
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +74,7 @@ def test_without_an_extra_a_sentence_names_it(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     code = "import sys; from kernelmap.cli.main import run\n"
     code += f"for words in {NEEDING_MECHANICS}: print(run(words), file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    done = python("-c", code, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     said = done.stderr.splitlines()
     assert said[1::2] == ["2"] * len(NEEDING_MECHANICS)

@@ -1,14 +1,12 @@
 """A map and a problem from outside the package, one file each, used by the command line as if they were ours."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
+
+from processes import Done, python
 
 MAP = '''
 """Ridge regression with a learned amplitude: a Gaussian posterior for every row."""
@@ -140,12 +138,6 @@ def outside(tmp_path_factory) -> Path:
     return place
 
 
-class Done(NamedTuple):
-    returncode: int
-    stdout: str
-    stderr: str
-
-
 COMMANDS = """
 import contextlib, io, json, sys
 from kernelmap.cli.main import run
@@ -165,9 +157,8 @@ json.dump([done(words) for words in json.loads(sys.argv[1])], sys.stdout)
 
 def run(outside: Path, *commands: list[object]) -> list[Done]:
     """Commands one after the other, in a process that finds the packages of the directory."""
-    environment = os.environ | {"PYTHONPATH": f"{outside}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     words = json.dumps([[str(word) for word in command] for command in commands])
-    done = subprocess.run([sys.executable, "-c", COMMANDS, words], capture_output=True, text=True, env=environment)
+    done = python("-c", COMMANDS, words, cwd=outside)
     assert done.returncode == 0, done.stderr
     return [Done(*each) for each in json.loads(done.stdout)]
 

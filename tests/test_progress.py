@@ -76,6 +76,11 @@ def test_items_tell_how_far_they_are_under_one_name(monkeypatch, capsys):
     assert not any("Another" in line for line in lines)
 
 
+def test_the_time_left_grows_while_a_step_takes_long():
+    assert progress.left(10, 0.4) == pytest.approx(15)
+    assert progress.left(100, 0.4) == pytest.approx(150)
+
+
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal as POSIX systems have it")
 def test_on_a_terminal_a_command_shows_a_bar(tmp_path):
     """Within a second it says something, and in the end its bar is wiped away. Starts torch, which takes seconds."""

@@ -238,7 +238,7 @@ def measured_in_browser(page: str, widths: tuple[int, ...], folder) -> list[dict
         "--disable-component-update --disable-sync --virtual-time-budget=3000 --window-size=1500,2000 --dump-dom"
     )
     command = [browser, *flags.split(), f"--user-data-dir={folder / 'profile'}", host.as_uri()]
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout
     found = re.search(r'data-found="([^"]*)"', shown)
     assert found, "the page was not measured"
     return json.loads(html.unescape(found[1]))

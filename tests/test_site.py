@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import partial
+from html import unescape
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -81,6 +82,51 @@ def test_a_gallery_page_shows_what_was_printed_and_drawn_and_can_be_taken_away(s
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert len(code) >= 2
     assert not any(cell.outputs for cell in code)
+
+
+# What the gallery's files print, which the build runs
+
+
+def shown(site: Path, name: str) -> str:
+    """The words of a page."""
+    return unescape(re.sub("<[^>]+>", "", (site / "gallery" / f"{name}.html").read_text()))
+
+
+def numbers(pattern: str, text: str) -> list[float]:
+    found = re.search(pattern, text)
+    assert found, text
+    return [float(group) for group in found.groups()]
+
+
+def test_the_brain_responds_after_six_seconds_and_nitime_predicts_no_better(site):
+    said = shown(site, "hemodynamic")
+    lag, height, band = numbers(r"largest (\d+) s after an event: ([\d.]+) ± ([\d.]+)", said)
+    assert 4 <= lag <= 8
+    assert height > band > 0
+    ours, theirs, inside = numbers(r"kernelmap ([\d.]+), nitime's FIR ([\d.]+); inside our 95 % band ([\d.]+)%", said)
+    assert ours >= theirs > 0.2
+    assert inside > 90
+
+
+def test_a_nonlocal_bar_from_noisy_displacements(site):
+    said = shown(site, "waves")
+    (inside,) = numbers(r"; (\d+)% of K inside", said)
+    error, _ = numbers(r"error of K ([\d.]+)%; of the classical estimate \(DARTR\) ([\d.]+)%", said)
+    assert inside > 90
+    assert error < 10
+
+
+def test_opinions_of_a_group_asked_ten_times_say_what_others_will_agree_on(site):
+    said = shown(site, "particles")
+    (inside,) = numbers(r"; (\d+)% of K inside", said)
+    ours, _, squares = numbers(r"error of K ([\d.]+)%; of DARTR ([\d.]+)%; of least squares ([\d.]+)%", said)
+    assert inside > 90
+    assert ours < min(5, squares)
+    for moved, missed in re.findall(r"move by ([\d.]+); at the end we miss them by ([\d.]+)", said):
+        assert float(missed) < 0.05 * float(moved)
+
+
+# In a browser
 
 
 @pytest.fixture(scope="module")

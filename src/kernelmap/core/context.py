@@ -32,6 +32,14 @@ class Context:
         operator: the name of the functional g that made the tokens.
         unknown: what f has besides the kernel's response, `offset` or `trend`; None leaves it to the operator.
         u_errors: autocovariance of the errors of each input's samples at 0, 1, .. steps of y; None for exact inputs.
+
+    Three pairs on two points:
+
+        >>> from kernelmap import grids
+        >>> U, F = torch.tensor([[1.0, 0.0, 2.0], [0.0, 1.0, 1.0]]), torch.tensor([[3.0, 4.0, 10.0]])
+        >>> context = Context(U, F, grids.radii(1.0, 2), grids.point())
+        >>> context.d, context.select(torch.tensor([0, 2])).F.tolist()
+        (3, [[3.0, 10.0]])
     """
 
     U: Float[Tensor, "*bu N d"]

@@ -18,6 +18,8 @@ from kernelmap.core.errors import InputError
 from kernelmap.core.files import atomic_path, open_hdf5, read_array
 from kernelmap.core.grids import Grid
 
+Points = np.ndarray | Tensor | Sequence[float]
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -25,6 +27,14 @@ class Kernel:
 
     Its operator is u -> f, f(x_m) = Σ_k K(x_m, y_k) w_k g[u](y_k) with the quadrature weights w of the grid y.
     Leading dimensions are a batch of systems.
+
+        >>> from kernelmap import grids
+        >>> y = grids.radii(0.5, 4)
+        >>> kernel = Kernel(torch.exp(-y.points.T), y, grids.point())
+        >>> print([round(float(K), 3) for K in kernel([0.5, 1.0])])
+        [0.607, 0.368]
+        >>> print(round(float(kernel.apply(torch.ones(4, 1, dtype=torch.float64))), 3))  # ∫ K(r) dr
+        0.666
     """
 
     right: Float[Tensor, "*#b R N"]
@@ -69,7 +79,7 @@ class Kernel:
         """One system of a batch."""
         return Kernel(self.right[system], self.y, self.x, None if self.left is None else self.left[system])
 
-    def __call__(self, y: np.ndarray | Tensor, x: np.ndarray | Tensor | None = None) -> np.ndarray:
+    def __call__(self, y: Points, x: Points | None = None) -> np.ndarray:
         """Values at any points y (and x) of the domain, linear between the grid's points.
 
         One step beyond its ends is still the domain. Points of a one-dimensional grid may be given as a flat array.
@@ -135,7 +145,7 @@ class Kernel:
             )
 
 
-def _interpolate(grid: Grid, table: np.ndarray, points: np.ndarray | Tensor, axis: int, name: str) -> np.ndarray:
+def _interpolate(grid: Grid, table: np.ndarray, points: Points, axis: int, name: str) -> np.ndarray:
     where = np.asarray(points, dtype=np.float64)
     if where.ndim < 2 and grid.dim == 1:
         where = where.reshape(-1, 1)

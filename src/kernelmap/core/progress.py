@@ -14,11 +14,13 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     Progress,
+    ProgressColumn,
+    Task,
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
+from rich.text import Text
 
 from kernelmap.core.terminal import shown
 
@@ -96,10 +98,22 @@ def working(doing: str) -> Iterator[None]:
         yield
 
 
+class _Left(ProgressColumn):
+    """What is left, if it goes on as until now: it grows while a long step takes its time."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"about {left(task.elapsed or 0.0, task.completed):.0f} s left" if task.completed else "")
+
+
+def left(seconds: float, done: float) -> float:
+    """Of what took so long for a fraction."""
+    return seconds / done - seconds
+
+
 @contextmanager
 def _bar(doing: str) -> Iterator[Listener]:
-    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
-    with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=console, transient=True) as bar:
+    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), _Left()
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(shown(doing), total=1.0)
         yield lambda doing, done: bar.update(task, completed=done, description=shown(doing))
 
@@ -112,9 +126,9 @@ def lines(doing: str) -> Iterator[Listener]:
 
     def say() -> None:
         seconds = time.monotonic() - start
-        left = f", about {seconds / state[1] - seconds:.0f} s left" if state[1] and seconds > 5 else ""
+        rest = f", about {left(seconds, state[1]):.0f} s left" if state[1] and seconds > 5 else ""
         said[0] = time.monotonic()
-        console.print(f"{shown(state[0])}: {state[1]:.0%}{left}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"{shown(state[0])}: {state[1]:.0%}{rest}", markup=False, highlight=False, soft_wrap=True)
 
     def listener(doing: str, done: float) -> None:
         another, state[:] = doing != state[0], (doing, done)

@@ -61,6 +61,15 @@ def read_measurements(path: Path | str, given: Mapping[str, Any] | None = None) 
     """Format by the file's first bytes, layout by the names of its entries.
 
     given: entries in the place of those of the file, such as a radius, an operator or a unit.
+
+    Thirty responses at one point:
+
+        >>> y = np.linspace(0, 1, 20)
+        >>> u = np.sin(np.outer(np.arange(1, 31), y))
+        >>> np.savez("rows.npz", y=y, x=[0.5], u=u, f=u.mean(axis=1))
+        >>> measured = read_measurements("rows.npz")
+        >>> measured.context.operator, measured.context.d
+        ('integral', 30)
     """
     path = existing_file(path, "a file of measurements (HDF5, NPZ, MAT or CSV)")
     try:

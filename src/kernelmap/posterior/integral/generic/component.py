@@ -72,13 +72,12 @@ class Component:
 
     def sample(self, root: Float[Tensor, "N N"], generator: torch.Generator | None) -> Float[Tensor, "m N"]:
         """Draws of the prior, corrected by what they miss of the pairs (Matheron's rule)."""
-
-        def normal(*shape: int) -> Tensor:
-            return torch.randn(*shape, generator=generator, dtype=self.Q.dtype).to(self.Q.device)
-
-        m = len(self.Q)
-        Z, h = normal(m, len(root)) @ root.mT, (self.a2 * self.tau2) ** 0.5 * normal(m, 1)
-        seen = Z @ self.W + h * self.ones + self.s2**0.5 * normal(m, len(self.D))
+        m, N, r = len(self.Q), len(root), len(self.D)
+        of_prior, of_h, of_noise = (
+            torch.randn(m, n, generator=generator, dtype=self.Q.dtype).to(self.Q.device) for n in (N, 1, r)
+        )
+        Z = of_prior @ root.mT
+        seen = Z @ self.W + (self.a2 * self.tau2) ** 0.5 * of_h * self.ones + self.s2**0.5 * of_noise
         return Z + ((self.Q - seen) * self._gain) @ self.cross.mT
 
     @property
