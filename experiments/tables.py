@@ -31,6 +31,7 @@ TABLES = {
     "kernel1d-bars": ("docs/kernel1d.md", radial.bars),
     "laws": ("docs/after-discovery.md", named.laws),
     "no-law": ("docs/after-discovery.md", named.no_law),
+    "responses-prior": ("docs/measurements.md", measurement_tables.responses_prior),
     "suggestions": ("docs/after-discovery.md", named.suggestions),
     "measurements": ("docs/measurements.md", measurement_tables.measurements),
     "gallery-groundwater": ("docs/gallery/groundwater.md", measurement_tables.groundwater_page),
