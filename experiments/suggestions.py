@@ -75,7 +75,7 @@ def figure() -> dict:
     ):
         found = model.posterior(everything.select(torch.cat([first, PAIRS + torch.tensor(more, dtype=torch.long)])))
         low, high = found.interval()
-        truth = shape(y.numpy())
+        truth = torch.from_numpy(shape(y.numpy()))
         axes.fill_between(y, low[0] - truth, high[0] - truth, color="#bcd6ee", lw=0, label="95 % band")
         axes.plot(y, found.mean[0] - truth, color="#1b5e9e", label="discovered")
         axes.axhline(0, color="k", lw=0.8, label="truth")
