@@ -21,7 +21,7 @@ from kernelmap.maps.nao.layernorm import NormedTokens
 from kernelmap.maps.nao.norms import ContinuousNormaliser, FunctionNorm, TokenNorm
 from kernelmap.maps.nao.options import NAOOptions
 from kernelmap.maps.nao.options import Normaliser as NormaliserName
-from kernelmap.maps.nao.start import F_SIZE, start_at_inverse
+from kernelmap.maps.nao.start import F_SIZE, gram_matrices, inverse_projections
 from kernelmap.maps.registry import register
 
 
@@ -131,9 +131,34 @@ class NAO(KernelMap):
         """Tokens of f that are made small do not make the kernel large: W_f is."""
         return super().unit * (F_SIZE if self.options.start == "inverse" else 1.0)
 
+    @torch.no_grad()
     def begin(self, contexts: Iterable[Context]) -> None:
-        if self.options.start == "inverse":
-            start_at_inverse(self, contexts)
+        """At the inverse of the contexts' mean, W_f a delta over F_SIZE, W_u zero; where options say so."""
+        if self.options.start != "inverse":
+            return
+        grams = []
+        for context in contexts:
+            h = self.geometry(context)[1]
+            grams.append(gram_matrices(self.tokens(context, h).standardised, h))
+        width, dk = self.options.heads * self.options.dk, self.options.dk
+        starts = inverse_projections(torch.cat(grams), self.options.layers, width, dk)
+        for projection, (q, k) in zip(self.linear_layers, starts, strict=True):
+            # Queries beyond the rank stay random: were both zero, neither would ever move.
+            projection.weight[width:] = 0.0
+            projection.weight[: len(q)], projection.weight[width : width + len(k)] = q.to(self.u_std), k.to(self.u_std)
+            projection.bias.zero_()
+        for norm in self.norms:
+            if isinstance(norm, ContinuousNormaliser):
+                norm.set_identity()
+        assert self.w_f is not None
+        for function, delta in ((self.w_u, 0.0), (self.w_f, 1 / F_SIZE)):
+            if isinstance(function, NetworkFunction):
+                function.set_constant(delta)
+            elif function is self.w_f:
+                function.get_parameter("pointwise.c").mul_(delta)
+            else:
+                for parameter in function.parameters():
+                    parameter.zero_()
 
     def kernel(self, context: Context) -> Kernel:
         return self.kernel_at(context, context.x)
