@@ -44,12 +44,12 @@ def test_kernels_of_a_batch_part_by_part(monkeypatch):
 
 
 def test_memory_does_not_grow_with_the_batch():
-    """Kernels of 40 and of 100 systems, beside the kernels themselves; in one go a thousand took 4 GB."""
+    """Kernels of 16 and of 70 systems, beside the kernels themselves; in one go a thousand took 4 GB."""
     code = (
         "import torch\n"
         "from kernelmap.paper.benchmarks.processes import peak_memory_gb\n"
         "from test_many_systems import flows\nfrom kernelmap.io import load_model\n"
-        "model, few, many = load_model('darcy')[0].double(), flows(40), flows(100)\n"
+        "model, few, many = load_model('darcy')[0].double(), flows(16), flows(70)\n"
         "with torch.no_grad():\n"
         "    model(few); before = peak_memory_gb(); values = model(many).values\n"
         "print(peak_memory_gb() - before - values.nbytes / 1e9)"
