@@ -34,7 +34,7 @@ RESULTS = Path(__file__).parent / "results" / "kernel1d" / "bars"
 SEED = 3_000_000
 """Of systems of the world that neither training nor calibration draws."""
 
-SYSTEMS, PAIRS, REPEATS = 40, 60, 20
+SYSTEMS, PAIRS, REPEATS = 16, 60, 20
 
 
 def shipped() -> Kernel1dMap:

@@ -9,6 +9,20 @@ def measurements() -> str:
     return markdown(["measured", "found"], rows)
 
 
+def responses_prior() -> str:
+    """Errors relative to those with the general prior."""
+    systems = part("measurements", "world").values()
+    rows = []
+    for key, name in (("general", "the general prior"), ("responses", "that of responses in time")):
+        ratios, inside = zip(
+            *((s[key]["error"] / s["general"]["error"], s[key]["coverage"]) for s in systems), strict=True
+        )
+        few = sum(c < 0.8 for c in inside)
+        mean = f"{np.exp(np.mean(np.log(ratios))):.2f} / {max(ratios):.2f}"
+        rows.append([name, mean, f"{np.mean(inside):.1%}", f"{few} of {len(systems)}"])
+    return markdown(["prior", "error, geometric mean / worst", "in the band", "below 80 % in the band"], rows)
+
+
 def noise_on_u() -> str:
     """Errors relative to those with exact u; what was not covered or named."""
     found = part("noise-on-u", "levels-1") | part("noise-on-u", "levels-2")

@@ -3,6 +3,8 @@
 import numpy as np
 from measured import markdown, part
 
+NARROWED = {"random": "three at random", "suggested": "the three suggested"}
+
 
 def laws() -> str:
     """Both runs of the kernels of known law: the law found first, and its parameters' errors."""
@@ -26,10 +28,14 @@ def no_law() -> str:
 
 
 def suggestions() -> str:
-    """Median and mean over systems of the band, relative to that before."""
+    """Median, geometric mean and mean over systems of the band, relative to that before.
+
+    In the geometric mean a band that doubles and one that is halved even out.
+    """
     systems = part("suggestions", "narrowing").values()
     bands = {key: [s[key] / s["before"] for s in systems] for key in ("expected", "suggested")}
     bands["random"] = [np.mean(s["random"]) / s["before"] for s in systems]
+    logs = {key: np.mean([np.mean(np.log(s[key] / np.asarray(s["before"]))) for s in systems]) for key in NARROWED}
     rows = []
     for name, over in (("median", np.median), ("mean", np.mean)):
         expected, suggested, random = (float(over(bands[key])) for key in ("expected", "suggested", "random"))
@@ -38,4 +44,9 @@ def suggestions() -> str:
             [f"the three suggested, {name}", f"{expected:.3f}", f"{suggested:.3f}", f"{1 - suggested:.1%}"],
             [f"times as much, {name}", "", "", f"{(1 - suggested) / (1 - random):.2f}"],
         ]
+    rows += [
+        [f"{name}, geometric mean", "-", f"{np.exp(logs[key]):.3f}", f"{-logs[key]:.3f} in the logarithm"]
+        for key, name in NARROWED.items()
+    ]
+    rows.append(["times as much, of the logarithm", "", "", f"{logs['suggested'] / logs['random']:.2f}"])
     return markdown(["measured", "band expected, of that before", "band found", "narrowed by"], rows)

@@ -32,6 +32,17 @@ def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
+def noisy_pressure() -> str:
+    """Both models that take such fields; the largest and the smallest error of the media."""
+    found = part("own_problems", "pressure")
+    levels = ("0", "0.001", "0.01")
+    rows = []
+    for model in ("darcy", "integral"):
+        errors = [found[f"{model}, noise {level}"] for level in levels]
+        rows.append([f"`{model}`", *(f"{100 * min(each):.2g} to {100 * max(each):.2g} %" for each in errors)])
+    return markdown(["model", "no noise", "0.1 %", "1 %"], rows)
+
+
 def darcy(case: str) -> str:
     keys = {
         "operator_error_heldout": 4,

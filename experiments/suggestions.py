@@ -75,11 +75,12 @@ def figure() -> dict:
     ):
         found = model.posterior(everything.select(torch.cat([first, PAIRS + torch.tensor(more, dtype=torch.long)])))
         low, high = found.interval()
-        axes.fill_between(y, low[0], high[0], color="#bcd6ee", lw=0, label="95 % band")
-        axes.plot(y, found.mean[0], color="#1b5e9e", label="discovered")
-        axes.plot(y, shape(y.numpy()), "k", lw=0.8, label="truth")
+        truth = torch.from_numpy(shape(y.numpy()))
+        axes.fill_between(y, low[0] - truth, high[0] - truth, color="#bcd6ee", lw=0, label="95 % band")
+        axes.plot(y, found.mean[0] - truth, color="#1b5e9e", label="discovered")
+        axes.axhline(0, color="k", lw=0.8, label="truth")
         axes.set(title=title, xlabel="lag s")
-    panels[0].set_ylabel("K(s)")
+    panels[0].set_ylabel("K(s) - truth")
     panels[0].legend(frameon=False)
     picture.savefig(ROOT / "docs" / "suggest.png", dpi=110)
     return {"system": name, "suggested": chosen, "random": drawn}

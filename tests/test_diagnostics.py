@@ -9,7 +9,8 @@ from kernelmap.core.context import Context, distinct_inputs
 from kernelmap.core.errors import InputError
 from kernelmap.core.places import Places
 from kernelmap.discovery import discover
-from kernelmap.discovery.check import check_heldout
+from kernelmap.discovery.check import Check, check_heldout
+from kernelmap.discovery.diagnostics import _classical
 
 
 def seen(context: Context) -> str:
@@ -156,3 +157,13 @@ def test_a_huge_value_of_f_may_be_left_out() -> None:
     assert not without.diagnostics
     difference = without.kernel.values[0] - beside.kernel.values[0]
     assert bool((difference.abs() < beside.std[0]).all())
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_where_a_local_law_fails_the_model_without_one_is_named(local) -> None:
+    """`experiments/own_problems.py pressure` shows that it helps."""
+    context = waves(20)[0]
+    check = Check(context, context.F, context.F, 0.7, 0.7, 2.0, 0.4)
+    found = _classical(check, local)
+    assert found
+    assert ("Try --model integral" in found.remedy) == local

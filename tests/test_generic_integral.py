@@ -239,6 +239,26 @@ def test_responses_that_are_not_linear_are_named(noise):
     assert "The responses are not linear in u." not in seen[0.0]
 
 
+def membrane(n1: int, n2: int, d: int) -> Context:
+    """Deflections of a membrane on a rectangle under random loads, by differences: -Δv = u."""
+    rng = np.random.default_rng(0)
+    x = np.stack(np.meshgrid(np.linspace(0, 2, n1), np.linspace(0, 1, n2), indexing="ij"), -1).reshape(-1, 2)
+    lines = (2 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1) for n in (n1, n2))
+    A = np.kron(next(lines), np.eye(n2)) + np.kron(np.eye(n1), next(lines))
+    inside = np.flatnonzero(((x > 0) & (x < [2, 1])).all(axis=1))
+    waves = np.cos(x @ rng.normal(size=(2, 100)) / 0.15 + rng.uniform(0, 2 * np.pi, 100))
+    U = waves @ rng.normal(size=(100, d))
+    F = np.zeros_like(U)
+    F[inside] = np.linalg.solve(A[np.ix_(inside, inside)], U[inside])
+    grid = grids.mesh(*(torch.linspace(0, side, n, dtype=torch.float64) for side, n in ((2, n1), (1, n2))))
+    return Context(torch.from_numpy(U), torch.from_numpy(F), grid, grid)
+
+
+def test_what_few_pairs_leave_of_a_rough_kernel_is_linear():
+    """It is larger for larger u, as terms of higher order are: without a rough part of K log odds were 95."""
+    assert find(membrane(21, 11, 30), lengths=1).log_odds_of_nonlinearity < 0
+
+
 def test_the_units_of_everything_may_be_any():
     context = string(20, noise=0.01)
     y = Grid(1e3 * context.y.points, 1e3 * context.y.weights)

@@ -1,5 +1,6 @@
 """`operator = "integral"` end to end: a file, its kernel, the report, predictions for new inputs."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -111,8 +112,12 @@ def test_few_pairs_of_many_points_are_no_outliers():
 
 
 def test_a_wrong_pair_is_named():
-    context = string(24, noise=0.01)
+    """By all its values together, which say more than the largest of them: that is 10.6 standard deviations off."""
+    context = string(50, noise=0.01)
     F = context.F.clone()
     F[:, 7] *= 10
     found = discover(load_model("integral")[0], replace(context, F=F))
-    assert any("pair 7 is" in d.seen and "what the others say" in d.seen for d in found.diagnostics)
+    (said,) = (d.seen for d in found.diagnostics if "what the others say" in d.seen)
+    size = re.search(r"The response of pair 7 is (\d+) standard deviations", said)
+    assert size
+    assert float(size[1]) > 15

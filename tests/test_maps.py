@@ -49,7 +49,7 @@ def test_nao_u_does_not_see_f():
     assert not torch.allclose(seeing(context).values, seeing(other).values)
 
 
-@pytest.mark.parametrize("normaliser", ["continuous", "tokens", "array"])
+@pytest.mark.parametrize("normaliser", ["continuous", "uncentred", "tokens", "array"])
 @pytest.mark.parametrize("name", ["nao", "discrete-nao", "softmax-nao", "nao-u"])
 def test_normalisers_layers_and_heads(name, normaliser):
     context = radial_context()

@@ -8,6 +8,7 @@ from kernel1d_systems import model
 from kernelmap.core import Context, grids
 from kernelmap.core.errors import InputError
 from kernelmap.discovery import discover
+from kernelmap.discovery.noisy_inputs import CERTAIN, noise_everywhere
 from kernelmap.io import read_measurements
 from kernelmap.operators import Convolution, Radial
 from kernelmap.operators.smoothing import Noise
@@ -196,3 +197,15 @@ def test_known_errors_are_checked(tmp_path):
     assert context.F_std is not None
     assert context.F_std[0, 0] == pytest.approx(5.1)
     assert context.y.components == 1
+
+
+def test_corners_of_u_are_not_noise():
+    """A wave that is cut off seems to have noise, beside covariances that are the same everywhere."""
+    x = np.linspace(0, 1, 200)
+    rng = np.random.default_rng(0)
+    centre = rng.uniform(0.1, 0.9, (40, 1))
+    cut = (np.abs(x - centre) < 0.1) * np.cos(40 * (x - centre))
+    assert Noise.of(cut).log_odds > CERTAIN
+    assert noise_everywhere(cut) is None
+    noisy = np.cos(20 * (x - centre)) + 0.05 * rng.normal(size=(40, 200))
+    assert noise_everywhere(noisy) is not None

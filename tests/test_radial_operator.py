@@ -1,5 +1,7 @@
 """The radial operator in one, two and three dimensions against closed forms, and kernels found by it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ from scipy.special import j0
 
 from kernelmap.core import Context, grids
 from kernelmap.core.metrics import exploration_measure, kernel_error
+from kernelmap.discovery import discover
 from kernelmap.io import load_model
 from kernelmap.operators import Radial
 from kernelmap.operators.spheres import sphere, stencil
@@ -122,6 +125,15 @@ def test_an_exponential_is_found_from_a_hundred_noisy_pairs(dim):
     rho = exploration_measure(context.U.mT, context.y)
     assert float(kernel_error(found.mean, truth, rho, context.y)) < 0.05
     assert float(((found.mean - truth).abs() <= 1.96 * found.std).double().mean()) > 0.85
+
+
+def test_a_radius_that_is_too_small_is_named():
+    """A kernel of huge values of both signs fits the pairs, predicts others, and has nothing of the true one."""
+    whole = waves(Radial(0.125, 24, 2), 70, 60, 0.01, seed=0)
+    for steps, expected in ((24, False), (12, True)):
+        y = grids.radii(0.125, steps)
+        found = discover(model(), replace(whole, U=whole.U[:steps], y=y))
+        assert any("small difference of terms" in diagnostic.seen for diagnostic in found.diagnostics) == expected
 
 
 def test_a_context_by_hand():

@@ -50,8 +50,10 @@ def few(monkeypatch):
 
 def test_the_table_has_the_papers_rows_ours_and_the_floor():
     rows = TABLE4.rows
-    assert len(rows) == 22
-    assert sum(row.printed is not None for row in rows.values()) == 8
+    assert len(rows) == 26
+    assert sum(row.printed is not None for row in rows.values()) == 12
+    spectral = rows["nao-40-40-id-spectral"]
+    assert (spectral.options.start, spectral.recipe.validation_systems, spectral.recipe.points) == ("inverse", 9, None)
     nao = rows["nao-100-100-ood"]
     assert nao.printed is not None
     assert nao.printed.operator == (5.58,)

@@ -153,6 +153,18 @@ MUTANTS = {
         "{WHITE_NOISE: 0.0}",
         "test_errors_in_time.py::test_errors_in_time_are_found_and_white_ones_are_not",
     ),
+    "tails that are known to be zero": Mutant(
+        "posterior/kernel1d/measured/responses.py",
+        "TAIL = 1e-3",
+        "TAIL = 0.0",
+        "test_responses_prior.py::test_no_tail_is_known_to_be_zero",
+    ),
+    "corners of u taken for noise": Mutant(
+        "discovery/noisy_inputs.py",
+        "EVERYWHERE = 0.5",
+        "EVERYWHERE = 0.0",
+        "test_noise_on_u.py::test_corners_of_u_are_not_noise",
+    ),
     "no offset of data in time": Mutant(
         "posterior/kernel1d/measured/nuisance.py",
         "return (OFFSET,) if in_time(context) else ()",

@@ -38,6 +38,9 @@ MOSTLY = 0.5
 DECISIVE = 10.0
 """Log odds, 20000 to 1."""
 
+CANCELLING = 1000.0
+"""Terms K(r) w U over their sum, root mean square: 1 where K has one sign, some hundreds for a derivative of u."""
+
 
 @dataclass(frozen=True)
 class Diagnostic:
@@ -68,6 +71,7 @@ def diagnose(
             _reactions(posterior.reactions),
             _unexplained(float(posterior.relative_residual.mean())),
             _uncertain(identifiability.expected_error),
+            _cancelling(context, posterior),
             _outliers(context, posterior.outliers) or _outlier(context, residuals),
             _inputs_together(context),
             _noise_on_inputs(context, posterior, check),
@@ -78,7 +82,10 @@ def diagnose(
     if posterior.hidden is None and not posterior.functions_of_position:
         found.append(_other_mesh(context, model.shape))
     if check is not None:
-        found += [_far_out(check), _classical(check)]
+        found += [
+            _far_out(check),
+            _classical(check, context.operator == "fields" and not posterior.functions_of_position),
+        ]
     return tuple(diagnostic for diagnostic in found if diagnostic is not None)
 
 
@@ -129,6 +136,22 @@ def _uncertain(expected: float) -> Diagnostic | None:
         f"The kernel is known to about {expected:.0%} only." if expected < 1 else "The kernel is not known.",
         "Too few pairs, too much noise, or inputs too much alike to tell kernels apart.",
         "Measure more pairs, with inputs that differ: other lengths, other places.",
+    )
+
+
+def _cancelling(context: Context, posterior: KernelPosterior) -> Diagnostic | None:
+    """Of kernels of one coordinate: a stencil's terms do cancel."""
+    if not context.x.is_point or not context.F.any():
+        return None
+    terms = (context.y.value_weights * posterior.mean.abs()) @ context.U.abs()
+    times = float(torch.linalg.vector_norm(terms) / torch.linalg.vector_norm(context.F))
+    if times < CANCELLING:
+        return None
+    return Diagnostic(
+        f"f is the small difference of terms {times:.0f} times as large.",
+        "Such a kernel fits these pairs and means nothing: the true one may reach further than the radius, or u and f "
+        "may have another operator.",
+        "Give a larger radius, or none; see which operators there are in `Your own data`.",
     )
 
 
@@ -219,14 +242,15 @@ def _far_out(check: Check) -> Diagnostic | None:
     )
 
 
-def _classical(check: Check) -> Diagnostic | None:
+def _classical(check: Check, local: bool) -> Diagnostic | None:
     """Only where the model's own prediction is off by more than it says: else the two differ by chance."""
     if not check.classical_error <= MUCH_BETTER * check.error or check.rms_standardised_residual < 1.5:
         return None
     return Diagnostic(
         f"The classical estimate predicts better: {check.classical_error:.1%} against {check.error:.1%}.",
         "The learned prior does not suit this system.",
-        "Use the classical estimate, which is in the results too; train a model on systems like yours.",
+        "Use the classical estimate, which is in the results too; train a model on systems like yours."
+        + (" Try --model integral, which assumes no local law, and takes noise on the outputs." if local else ""),
     )
 
 

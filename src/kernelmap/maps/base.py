@@ -1,6 +1,6 @@
 """What all kernel maps share: the standardisation of tokens, and the checks at the door."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -117,6 +117,9 @@ class KernelMap(nn.Module):
                 raise InputError(f"all training values of {name} are equal; there is nothing to learn from.")
             getattr(self, f"{name}_mean").fill_(float(values.mean()))
             getattr(self, f"{name}_std").fill_(std)
+
+    def begin(self, contexts: Iterable[Context]) -> None:
+        """Start from the training contexts, where a map can; they come in batches."""
 
     @property
     def unit(self) -> Tensor:

@@ -1,5 +1,6 @@
 """Fields of several components, each by a map of its own."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +33,11 @@ class Componentwise(KernelMap):
         super().standardise(u, f)
         for part, values in zip(self.maps, f.chunk(self.components, dim=-1), strict=True):
             part.standardise(u, values)
+
+    def begin(self, contexts: Iterable[Context]) -> None:
+        parts = [self.contexts(context) for context in contexts]
+        for i, part in enumerate(self.maps):
+            part.begin(each[i] for each in parts)
 
     def kernel(self, context: Context) -> Kernel:
         return self.kernel_at(context, context.x)

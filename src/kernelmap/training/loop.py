@@ -129,6 +129,7 @@ def _train(
     shape = ContextShape.of(systems.batch(contexts.training[:1, :d], torch.arange(1)))
     model = kind.build(shape, options).to(recipe.dtype)
     model.standardise(systems.u, systems.f)
+    model.begin(systems.batch(draw[None, :d], contexts.seen) for draw in contexts.training)
     objective = kind.Loss(model, systems.y.to(fabric.device), systems.x.to(fabric.device), recipe.points)
     optimizers = recipe.optimizers(objective)
     run = {"map": kind.name, "options": asdict(options), "d": d, "recipe": asdict(recipe), "data": systems.about}

@@ -76,13 +76,14 @@ class AttendedTokens:
         return sum_blocks(parts) + constant
 
     def attend(
-        self, weight: Float[Tensor, "d QK"], bias: Float[Tensor, " QK"], w: Blocks, b: Blocks
+        self, weight: Float[Tensor, "d QK"], bias: Float[Tensor, " QK"], w: Blocks, b: Blocks, centred: bool = True
     ) -> "AttendedTokens":
         """The tokens after one more layer of linear attention, given w (H, n) and b (n) on each block."""
         q, k = zip(*(z.chunk(2, dim=-1) for z in self.times(weight, bias)), strict=True)
         heads, width = w[0].shape[0], q[0].shape[-1]
         mass = sum_blocks([part.sum() for part in self.h])
         mean = sum_blocks([(part / mass) @ query for part, query in zip(self.h, q, strict=True)])[..., None, :]
+        mean = mean if centred else torch.zeros_like(mean)
         scaled = [(part / sqrt(width // heads)).mT.repeat_interleave(width // heads, dim=-1) for part in w]
         p = [part * (query - mean) for part, query in zip(scaled, q, strict=True)]
         hk = [key * part[:, None] for key, part in zip(k, self.h, strict=True)]

@@ -1,5 +1,6 @@
 """The Nonlocal Attention Operator."""
 
+from collections.abc import Iterable
 from math import sqrt
 from typing import Any, ClassVar
 
@@ -20,6 +21,7 @@ from kernelmap.maps.nao.layernorm import NormedTokens
 from kernelmap.maps.nao.norms import ContinuousNormaliser, FunctionNorm, TokenNorm
 from kernelmap.maps.nao.options import NAOOptions
 from kernelmap.maps.nao.options import Normaliser as NormaliserName
+from kernelmap.maps.nao.start import F_SIZE, gram_matrices, inverse_projections
 from kernelmap.maps.registry import register
 
 
@@ -46,7 +48,7 @@ class NAO(KernelMap):
         width = 2 * options.heads * options.dk
         self.projections = nn.ModuleList(nn.Linear(shape.d, width) for _ in range(options.layers))
         domains = (shape.y, shape.x) if self.uses_f else (shape.y,)
-        if self.normaliser == "continuous":
+        if self.by_position:
             norms = [ContinuousNormaliser(domains, options.heads) for _ in range(options.layers - 1)]
         elif self.normaliser == "functions":
             norms = [FunctionNorm(domains, shape.d) for _ in range(options.layers + self.last_norm)]
@@ -56,6 +58,11 @@ class NAO(KernelMap):
             norms = [TokenNorm(size, pairs) for _ in range(options.layers + self.last_norm)]
         self.norms = nn.ModuleList(norms)
         self.build_mixer()
+        if options.start == "inverse" and not (self.by_position and self.uses_f and options.mixer != "network"):
+            raise InputError(
+                "attention starts at the inverse where it sees f, W is spectral or a convolution, and the normaliser "
+                "is continuous or uncentred; leave out --start."
+            )
 
     @classmethod
     def build(cls, shape: ContextShape, options: NAOOptions) -> KernelMap:
@@ -70,6 +77,11 @@ class NAO(KernelMap):
             raise InputError("W of low rank is no form of NAO any more; train it again with --mixer spectral.")
         saved: dict[str, Any] = {"mixer": "network"} | values
         return NAOOptions(**saved)
+
+    @property
+    def by_position(self) -> bool:
+        """Whether normalisers are functions of position, so that layers are linear in the tokens."""
+        return self.normaliser in ("continuous", "uncentred")
 
     @property
     def last_norm(self) -> bool:
@@ -109,6 +121,45 @@ class NAO(KernelMap):
         """Of f-tokens in the kernel: a single one is a point, not an integral."""
         return torch.ones_like(h[1]) if self.shape.x.is_point else h[1]
 
+    def standardise(self, u: Tensor, f: Tensor) -> None:
+        super().standardise(u, f)
+        if self.options.start == "inverse":
+            self.f_std /= F_SIZE
+
+    @property
+    def unit(self) -> Tensor:
+        """Tokens of f that are made small do not make the kernel large: W_f is."""
+        return super().unit * (F_SIZE if self.options.start == "inverse" else 1.0)
+
+    @torch.no_grad()
+    def begin(self, contexts: Iterable[Context]) -> None:
+        """At the inverse of the contexts' mean, W_f a delta over F_SIZE, W_u zero; where options say so."""
+        if self.options.start != "inverse":
+            return
+        grams = []
+        for context in contexts:
+            h = self.geometry(context)[1]
+            grams.append(gram_matrices(self.tokens(context, h).standardised, h))
+        width, dk = self.options.heads * self.options.dk, self.options.dk
+        starts = inverse_projections(torch.cat(grams), self.options.layers, width, dk)
+        for projection, (q, k) in zip(self.linear_layers, starts, strict=True):
+            # Queries beyond the rank stay random: were both zero, neither would ever move.
+            projection.weight[width:] = 0.0
+            projection.weight[: len(q)], projection.weight[width : width + len(k)] = q.to(self.u_std), k.to(self.u_std)
+            projection.bias.zero_()
+        for norm in self.norms:
+            if isinstance(norm, ContinuousNormaliser):
+                norm.set_identity()
+        assert self.w_f is not None
+        for function, delta in ((self.w_u, 0.0), (self.w_f, 1 / F_SIZE)):
+            if isinstance(function, NetworkFunction):
+                function.set_constant(delta)
+            elif function is self.w_f:
+                function.get_parameter("pointwise.c").mul_(delta)
+            else:
+                for parameter in function.parameters():
+                    parameter.zero_()
+
     def kernel(self, context: Context) -> Kernel:
         return self.kernel_at(context, context.x)
 
@@ -126,7 +177,8 @@ class NAO(KernelMap):
                 X = X.attend(projection.weight.mT, projection.bias, self.options.heads, norm)
             return self.mix(X, context, x)
         for projection, norm in zip(self.linear_layers, self.norms, strict=False):
-            X = X.attend(projection.weight.mT, projection.bias, *norm(coordinates[: len(h)]))
+            w, b = norm(coordinates[: len(h)])
+            X = X.attend(projection.weight.mT, projection.bias, w, b, self.normaliser == "continuous")
         return self.mix(X, context, x)
 
     def from_queries(self, context: Context, x: Grid, q: Blocks, k: Float[Tensor, "*#b N Hdk"]) -> Kernel:

@@ -17,7 +17,10 @@ EPSILON = 1e-5
 
 
 class ContinuousNormaliser(nn.Module):
-    """norm(Y) = b(y) + w(y) (Y - mean over tokens of Y) with learned functions w (one per head) and b of position."""
+    """norm(Y) = b(y) + w(y) (Y - mean over tokens of Y) with learned functions w (one per head) and b of position.
+
+    Where the mean stays (`uncentred`), a layer is the operator 1 + w A, as an iteration for an inverse needs it.
+    """
 
     def __init__(self, domains: tuple[Domain, ...], heads: int) -> None:
         super().__init__()
@@ -28,6 +31,13 @@ class ContinuousNormaliser(nn.Module):
         """w and b on each block of tokens."""
         w = [function(c) for function, c in zip(self.w, coordinates, strict=True)]
         return w, [function(c)[0] for function, c in zip(self.b, coordinates, strict=True)]
+
+    def set_identity(self) -> None:
+        """w = 1 and b = 0, from where training goes on."""
+        for functions, value in ((self.w, 1.0), (self.b, 0.0)):
+            for function in functions:
+                assert isinstance(function, GridFunction)
+                function.set_constant(value)
 
 
 class WeightedNorm(Function):

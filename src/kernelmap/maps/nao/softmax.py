@@ -25,8 +25,7 @@ class SoftmaxNAO(NAO):
 
     def kernel_at(self, context: Context, x: Grid) -> Kernel:
         coordinates, h = self.geometry(context)
-        continuous = self.normaliser == "continuous"
-        q, k = (self.projected if continuous else self.layer_normed)(context, coordinates, h)
+        q, k = (self.projected if self.by_position else self.layer_normed)(context, coordinates, h)
         rows = self.rows(x, context, h) * self.unit
         values = softmax_rows(rows, q, k[..., : context.y.size, :], h[0]) / h[0]
         return Kernel(values, context.y, x)
@@ -44,7 +43,7 @@ class SoftmaxNAO(NAO):
             W = W[:, projection.out_features :]
             q, k = (split_heads(part, heads) for part in both.chunk(2, dim=-1))
             update = softmax_attention(q, k, weights, z)
-            mean = ((weights / weights.sum()) @ update)[..., None, :]
+            mean = ((weights / weights.sum()) @ update)[..., None, :] if self.normaliser == "continuous" else 0.0
             z = z + (w[..., None] * (update - mean)).sum(dim=-3) + b[:, None] * W.sum(dim=0)
         q, k = (z + self.linear_layers[-1].bias).chunk(2, dim=-1)
         return split_heads(q, heads), split_heads(k, heads)

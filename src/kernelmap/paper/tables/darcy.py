@@ -5,6 +5,7 @@ from typing import Any
 
 from kernelmap.maps import MAPS, KernelMap, NAOOptions
 from kernelmap.maps.nao import Mixer
+from kernelmap.maps.nao.options import Start
 from kernelmap.maps.nao.set_nao.options import SpectralOptions
 from kernelmap.paper.tables.rows import ORDER_FREE, Block, PaperTable, Printed, Row
 from kernelmap.problems import TrainingData
@@ -24,7 +25,8 @@ class DarcyRow(Row):
     """A row of the Darcy problem.
 
     Networks as W go with LayerNorm over the array of tokens, as the paper's sizes have it; other forms of W with the
-    continuous normaliser: the map then belongs to no grid.
+    continuous normaliser, or with none that centres where attention starts at an inverse: the map then belongs to no
+    grid.
 
     Contexts are disjoint, the same for training and test systems, or drawn at random in every epoch, as the paper's
     permuted samples are. NAO sees the pairs in their order and must learn that it does not matter. Systems share their
@@ -33,6 +35,7 @@ class DarcyRow(Row):
 
     mixer: Mixer = "spectral"
     layers: int = 2
+    start: Start = "random"
     task: Task = "g-to-p"
     random_draws: bool = False
     own_sources: bool = False
@@ -59,7 +62,8 @@ class DarcyRow(Row):
         if self.map in ORDER_FREE:
             return MAPS[self.map].Options(basis="sines")
         if self.map == "nao" and self.mixer != "network":
-            return NAOOptions(dk=self.dk, mixer=self.mixer, layers=self.layers)
+            normaliser = "uncentred" if self.start == "inverse" else "continuous"
+            return NAOOptions(dk=self.dk, mixer=self.mixer, layers=self.layers, start=self.start, normaliser=normaliser)
         hidden = (64, 128) if self.d == 20 else (32, 64)
         return NAOOptions(dk=self.dk, normaliser="array", mixer="network", layers=self.layers, hidden=hidden)
 
@@ -97,8 +101,8 @@ def block(
         paper = [Printed(size, (printed[task][i],) if task in printed else ()) for i, size in enumerate(sizes)]
         rows.append(DarcyRow("discrete-nao", d, dk, epochs[task], 27, printed=paper[0], task=task))
         rows.append(DarcyRow("nao", d, dk, epochs[task], 27, printed=paper[1], mixer="network", task=task))
-        layers, passes = SPECTRAL[d][task]
-        rows.append(DarcyRow("nao", d, dk, passes, 9, printed=paper[1], layers=layers, task=task))
+        layers, start, passes = SPECTRAL[d][task]
+        rows.append(DarcyRow("nao", d, dk, passes, 9, printed=paper[1], layers=layers, start=start, task=task))
         rows.append(DarcyRow("nao", d, dk, CONVOLUTION_EPOCHS, 9, mixer="convolution", task=task))
         rows.append(DarcyRow("posterior", d, task=task))
     return Block(f"d = {d}, dk = {dk}", tuple(rows))
@@ -117,11 +121,11 @@ EPOCHS: dict[int, dict[Task, int]] = {
     50: {"g-to-p": 1200, "b-to-p": 400, "p-to-g": 400},
 }
 
-SPECTRAL: dict[int, dict[Task, tuple[int, int]]] = {
-    20: {"g-to-p": (3, 80), "b-to-p": (2, 50)},
-    50: {"g-to-p": (2, 200), "b-to-p": (2, 80), "p-to-g": (2, 60)},
+SPECTRAL: dict[int, dict[Task, tuple[int, Start, int]]] = {
+    20: {"g-to-p": (4, "inverse", 15), "b-to-p": (4, "inverse", 20)},
+    50: {"g-to-p": (2, "random", 200), "b-to-p": (4, "inverse", 60), "p-to-g": (2, "random", 60)},
 }
-"""Layers and epochs of NAO with W pointwise + spectral; its batches are smaller."""
+"""Layers, start and epochs of NAO with W pointwise + spectral; its batches are smaller."""
 CONVOLUTION_EPOCHS = 60
 
 TABLE3 = PaperTable(

@@ -61,6 +61,17 @@ class GridFunction(nn.Module):
         flat = [c * n for c, n in zip(components, sizes, strict=True)]
         return values.permute(2 * count, *order).reshape(self.outputs, *flat)
 
+    @torch.no_grad()
+    def set_constant(self, value: float) -> None:
+        """The same everywhere, from where training goes on."""
+        if not hasattr(self, "parts"):
+            self.constants.fill_(value)
+            return
+        for part in self.parts:
+            last = next(layer for layer in reversed(list(part.children())) if isinstance(layer, nn.Linear))
+            last.weight.zero_()
+            last.bias.fill_(value)
+
     def _product(self, coordinates: tuple[Tensor, ...]) -> Float[Tensor, "points inputs"]:
         """The coordinates of all combinations of points, first grid slowest."""
         sizes = [len(c) for c in coordinates]

@@ -14,6 +14,7 @@ from torch import Tensor
 from kernelmap.core.context import Context
 from kernelmap.core.grids import Grid
 from kernelmap.core.places import Places
+from kernelmap.operators import Convolution
 from kernelmap.posterior.kernel1d.components import Block, Component, Features, Spectrum
 from kernelmap.posterior.kernel1d.errors import white_noise
 from kernelmap.posterior.kernel1d.fit import Fit, expecting_unit_responses, fit, prepared
@@ -35,6 +36,7 @@ from kernelmap.posterior.kernel1d.measured.outliers import (
     residuals,
     student_precision,
 )
+from kernelmap.posterior.kernel1d.measured.responses import responses_prior
 from kernelmap.posterior.kernel1d.measured.whitening import Whitening
 from kernelmap.posterior.kernel1d.mixture import pool, weigh
 from kernelmap.posterior.kernel1d.prior import Prior
@@ -78,6 +80,8 @@ def fit_robust(
     std: of the error of every f, as far as it is known.
     """
     plain, places = is_plain(context, std), context.places
+    if context.operator == Convolution.name:
+        prior = responses_prior(prior)
     own = torch.ones_like(f) if std is None else (std.log().mean().exp() / std).square()
     if not plain and len(f) > MOST_PAIRS:
         some = torch.linspace(0, len(f) - 1, MOST_PAIRS).long()
