@@ -116,6 +116,8 @@ def test_a_table_of_dates(tmp_path):
     assert_same(read.context, read_measurements(write(tmp_path, "npz", **same)).context)
     assert read.found["format"] == "CSV"
     assert read.labels == {"u_name": "rain", "u_unit": "mm/day", "t_unit": "days"}
+    named = csv(tmp_path, ["# u_name = rain at the well", "# radius = 6", "day,rain,f", *lines])
+    assert read_measurements(named).labels["u_name"] == "rain at the well"
     assert read.context.name(0) == "pair 0 (2003-01-08)"
 
 
@@ -249,9 +251,3 @@ def test_the_page_is_true(tmp_path, kernelmap, monkeypatch):
     more = "".join(f"2024-01-{day:02d},1.5,2\n" for day in range(4, 32))
     (tmp_path / "table.csv").write_text(table.replace("= 40", "= 5") + more)
     assert read_measurements("table.csv").found["pairs"] == "26"
-
-
-def test_a_name_that_is_said_takes_the_place_of_the_headers(tmp_path):
-    lines = [f"2024-01-{day:02d},{day % 3},{day % 5}" for day in range(1, 29)]
-    (tmp_path / "rain.csv").write_text("\n".join(["# u_name = rain at the well", "# radius = 3", "day,rain,f", *lines]))
-    assert read_measurements(tmp_path / "rain.csv").labels["u_name"] == "rain at the well"
