@@ -115,7 +115,7 @@ def load_discovery(path: Path | str) -> SavedDiscovery:
 def _require_predicting(posterior: KernelEstimate) -> None:
     """Arrays that do not fit together fail here, while the file is read, and not at the user's inputs."""
     y = posterior.kernel.y
-    responses(posterior, torch.zeros(y.size, 1, dtype=torch.float64), Places(torch.zeros(1, 1), ("t",)))
+    responses(posterior, y.points.new_zeros(y.size, 1), Places(y.points.new_zeros(1, 1), ("t",)))
 
 
 def read_numbers(path: Path | str) -> tuple[dict[str, Any], dict[str, float]]:
