@@ -135,7 +135,8 @@ def _train(
     state_path, log_path = out / "state.safetensors", out / "log.jsonl"
     progress = Progress()
     if resume and state_path.exists():
-        progress = load_state(state_path, objective, optimizers, run)
+        defaults = {"options": asdict(kind.Options()), "recipe": asdict(Recipe())}
+        progress = load_state(state_path, objective, optimizers, run, defaults)
     else:
         parts = [(draw[None, :d], some) for draw in contexts.training for some in contexts.seen.split(recipe.batch)]
         model.begin(lambda: (systems.batch(*part) for part in parts))

@@ -37,7 +37,14 @@ def save_state(
     write_tensors(path, tensors, {key: json.dumps(value, sort_keys=True) for key, value in described.items()})
 
 
-def load_state(path: Path, module: nn.Module, optimizers: Sequence[Optimizer], run: dict[str, Any]) -> Progress:
+def load_state(
+    path: Path,
+    module: nn.Module,
+    optimizers: Sequence[Optimizer],
+    run: dict[str, Any],
+    defaults: dict[str, dict[str, Any]],
+) -> Progress:
+    """defaults: by parts of the run; an option that came after the state was written had its default then."""
     tensors, metadata = read_tensors(path)
     if "run" not in metadata or "progress" not in metadata:
         raise InputError(f"{path} is not the state of a training run.")
@@ -45,6 +52,9 @@ def load_state(path: Path, module: nn.Module, optimizers: Sequence[Optimizer], r
     wanted = json.loads(json.dumps(strict(run)))
     if not isinstance(stored, dict):
         raise InputError(f"{path} is not the state of a training run.")
+    for part, values in json.loads(json.dumps(strict(defaults))).items():
+        if isinstance(stored.get(part), dict):
+            stored[part] = values | stored[part]
     if stored != wanted:
         changed = [key for key in sorted(wanted | stored) if wanted.get(key) != stored.get(key)]
         old, new = ({key: side.get(key) for key in changed} for side in (stored, wanted))

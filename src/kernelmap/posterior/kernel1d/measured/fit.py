@@ -54,6 +54,9 @@ BROAD = (Block(), Block(warp=0.2), Block(rate=3.3)), (Spectrum(0, 3, 2), Spectru
 SETTLED = 1.0
 """Change of the log precision of outliers between two fits, below which another fit would say the same."""
 
+NO_WEIGHT = 1e-12
+"""Precision of outliers that no fit sees any more: what the others leave open there is lost in rounding."""
+
 FEWEST_PAIRS = 20
 """With fewer, no pair can be told from the others."""
 
@@ -101,7 +104,8 @@ def fit_robust(
         if not 0 < int(far.sum()) <= MOST_OUTLIERS * len(f):
             return first
         before, precision = precision, own * student_precision(r)
-        if float((precision / before).log()[far].abs().max()) < SETTLED:
+        seen = far & (torch.maximum(precision, before) > NO_WEIGHT)
+        if not seen.any() or float((precision / before).log()[seen].abs().max()) < SETTLED:
             return replace(found, residuals=r)
         found = fit_measured(U, f, context, places, prior, precision)
     return replace(found, residuals=residuals(found, U, f, precision, own).standardised)
