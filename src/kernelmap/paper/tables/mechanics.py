@@ -50,7 +50,8 @@ class MechanicsRow(Row):
 
     @property
     def label(self) -> str:
-        return f"{self.map_label}, {self.split.upper()}"
+        d = f", d = {self.d}" * (self.mixer == "spectral")
+        return f"{self.map_label}{d}, {self.split.upper()}"
 
     @property
     def shipped(self) -> str:
