@@ -2,7 +2,7 @@
 
     python experiments/responses_prior.py [world]
 
-Its size of tails and its reservoirs were chosen on these systems.
+The width of its reservoirs was chosen on these systems.
 """
 
 import numpy as np

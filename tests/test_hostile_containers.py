@@ -103,7 +103,7 @@ def test_a_pipe_is_not_read_and_said_to_be_one(tmp_path):
         existing_file(tmp_path / "mine.npz", "a file")
 
 
-@pytest.mark.parametrize("lines", ["# radius = 3\n# radius = 4\n", "# u_name = rain\n"])
+@pytest.mark.parametrize("lines", ["# radius = 3\n# radius = 4\n", "# u_name = rain\n# u_name = snow\n"])
 def test_an_entry_that_stands_twice_in_a_table(tmp_path, lines):
     body = "".join(f"{i},{i * i % 7},{i}\n" for i in range(30))
     (tmp_path / "mine.csv").write_text(f"{lines}t,rain,f\n{body}")

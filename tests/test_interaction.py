@@ -117,6 +117,13 @@ def test_the_kernel_of_trajectories_from_their_times_alone(read):
     check_kernel(context, 0.005)
 
 
+def test_particles_that_come_together_are_predicted_from_their_own_file(read, tmp_path):
+    """They are furthest apart in the first snapshot, before any mean velocity."""
+    context = read(**trajectory(6, 3)).context
+    kernel = Kernel(torch.zeros(1, context.y.size), context.y, context.x)
+    assert read_inputs(tmp_path / "mine.npz", kernel).U.shape[0] == context.y.size
+
+
 def test_tokens_of_ways_are_exact_but_for_splines(read):
     """A derivative of the splines, which was taken before, misses velocities by 0.4 % of their size in ten snapshots.
 

@@ -132,8 +132,10 @@ def test_a_radius_that_is_too_small_is_named():
     whole = waves(Radial(0.125, 24, 2), 70, 60, 0.01, seed=0)
     for steps, expected in ((24, False), (12, True)):
         y = grids.radii(0.125, steps)
-        found = discover(model(), replace(whole, U=whole.U[:steps], y=y))
-        assert any("small difference of terms" in diagnostic.seen for diagnostic in found.diagnostics) == expected
+        for offset, unknown in ((0.0, ()), (1e4 * float(whole.F.std()), ("offset",))):
+            measured = replace(whole, U=whole.U[:steps], y=y, F=whole.F + offset, unknown=unknown)
+            found = discover(model(), measured)
+            assert any("small difference of terms" in diagnostic.seen for diagnostic in found.diagnostics) == expected
 
 
 def test_a_context_by_hand():

@@ -172,6 +172,10 @@ def test_each_of_several_inputs_has_its_panels():
     two = two_input_discovery()
     panels = [*kernel_figure(two).axes, *_rho(two).axes]
     assert [_is_shaded(axes) for axes in panels] == [False, True, False, True]
+    first, second = two.identifiability.unobserved.chunk(2)
+    assert not first.any()
+    assert second.any()
+    assert not second.all()
     text = render(two)
     assert text.count("of rain") == text.count("of snow") == 3
 

@@ -60,3 +60,12 @@ def test_radial_kernels_have_the_prior_that_was_learned(tmp_path, monkeypatch):
     assert torch.isfinite(posterior(Context(context.U, context.F, context.y, context.x)).mean).all()
     with pytest.raises(AssertionError):
         posterior(context)
+
+
+def test_a_model_with_learned_components_takes_responses_too(tmp_path):
+    shipped, _ = load_model("radial")
+    assert isinstance(shipped, Kernel1dMap)
+    assert shipped.prior.learned is not None
+    error, std = off(shipped.posterior(context_of(series(), tmp_path)))
+    assert np.linalg.norm(error) < 0.2 * np.linalg.norm(kernel(0))
+    assert np.isfinite(std).all()

@@ -116,6 +116,8 @@ def test_a_table_of_dates(tmp_path):
     assert_same(read.context, read_measurements(write(tmp_path, "npz", **same)).context)
     assert read.found["format"] == "CSV"
     assert read.labels == {"u_name": "rain", "u_unit": "mm/day", "t_unit": "days"}
+    named = csv(tmp_path, ["# u_name = rain at the well", "# radius = 6", "day,rain,f", *lines])
+    assert read_measurements(named).labels["u_name"] == "rain at the well"
     assert read.context.name(0) == "pair 0 (2003-01-08)"
 
 

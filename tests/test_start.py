@@ -12,7 +12,7 @@ from kernelmap.core.errors import InputError
 from kernelmap.core.metrics import operator_error, relative_difference
 from kernelmap.core.systems import SystemSet
 from kernelmap.io.models import load_model
-from kernelmap.maps import MAPS, NAO, NAOOptions, SoftmaxNAO
+from kernelmap.maps import MAPS, NAO, DiscreteNAO, NAOOptions, SoftmaxNAO
 from kernelmap.maps.componentwise import Componentwise
 from kernelmap.maps.nao.functions import SpectralFunction
 from kernelmap.maps.nao.start import F_SIZE, LARGEST
@@ -31,7 +31,7 @@ def started(context: Context, **changes) -> NAO:
     torch.manual_seed(0)
     model = NAO(ContextShape.of(context), options(**changes)).double()
     model.standardise(context.U, context.F)
-    model.begin([context])
+    model.begin(lambda: [context])
     return model
 
 
@@ -90,17 +90,25 @@ def test_each_component_starts_by_itself():
     context = alike(vector_context())
     model = MAPS["nao"].build(ContextShape.of(context), options(per_component=True)).double()
     model.standardise(context.U.mT, context.F.mT)
-    model.begin([context])
+    model.begin(lambda: [context])
     assert isinstance(model, Componentwise)
     alone, mine = started(model.contexts(context)[1]), model.maps[1]
     assert isinstance(mine, NAO)
     torch.testing.assert_close(mine.linear_layers[0].weight, alone.linear_layers[0].weight)
 
 
-@pytest.mark.parametrize("changes", [{"mixer": "network"}, {"normaliser": "tokens"}])
-def test_maps_without_such_an_inverse_refuse_it(changes):
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        (NAO, {"mixer": "network"}),
+        (NAO, {"normaliser": "tokens"}),
+        (SoftmaxNAO, {}),
+        (DiscreteNAO, {}),
+    ],
+)
+def test_maps_without_such_an_inverse_refuse_it(kind, changes):
     with pytest.raises(InputError, match="leave out --start"):
-        NAO(ContextShape.of(square_context()), options(**changes))
+        kind(ContextShape.of(square_context()), options(**changes))
 
 
 def test_rank_beyond_the_pairs_can_still_be_learned():

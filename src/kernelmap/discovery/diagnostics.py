@@ -39,7 +39,7 @@ DECISIVE = 10.0
 """Log odds, 20000 to 1."""
 
 CANCELLING = 1000.0
-"""Terms K(r) w U over their sum, root mean square: 1 where K has one sign, some hundreds for a derivative of u."""
+"""Terms |K(r)| w |U| over the response, root mean square: chosen beforehand, above what differences of u need."""
 
 
 @dataclass(frozen=True)
@@ -141,10 +141,11 @@ def _uncertain(expected: float) -> Diagnostic | None:
 
 def _cancelling(context: Context, posterior: KernelPosterior) -> Diagnostic | None:
     """Of kernels of one coordinate: a stencil's terms do cancel."""
-    if not context.x.is_point or not context.F.any():
+    response = context.F - posterior.beside_kernel(context.d, context.places)
+    if not context.x.is_point or not response.any():
         return None
     terms = (context.y.value_weights * posterior.mean.abs()) @ context.U.abs()
-    times = float(torch.linalg.vector_norm(terms) / torch.linalg.vector_norm(context.F))
+    times = float(torch.linalg.vector_norm(terms) / torch.linalg.vector_norm(response))
     if times < CANCELLING:
         return None
     return Diagnostic(

@@ -29,6 +29,7 @@ class Identifiability:
     variance_reduction: 1 - posterior variance / prior variance at every point: 1 is known from data, 0 is prior alone;
         NaN for a map that does not know its error.
     expected_error: of the kernel in L²(ρ), relative, by its own posterior: √E||K - K_hat||² / ||K_hat||; NaN likewise.
+    unobserved: where rho is almost zero, for each input by itself, as inputs have units of their own.
     """
 
     rho: Float[Tensor, " N"]
@@ -37,17 +38,14 @@ class Identifiability:
     informed_directions: int | None
     variance_reduction: Float[Tensor, "M N"]
     expected_error: float
-
-    @property
-    def unobserved(self) -> Bool[Tensor, " N"]:
-        """True where ρ is almost zero."""
-        return self.rho < UNOBSERVED * self.rho.max()
+    unobserved: Bool[Tensor, " N"]
 
 
 def identifiability_of(context: Context, posterior: KernelEstimate) -> Identifiability:
     """Of one system's pairs."""
     rho, spectrum = normal_spectrum(context)
     rank = float(spectrum.sum() ** 2 / spectrum.square().sum())
+    by_input = rho.reshape(context.y.components, -1)
     return Identifiability(
         rho,
         spectrum,
@@ -55,6 +53,7 @@ def identifiability_of(context: Context, posterior: KernelEstimate) -> Identifia
         posterior.informed_directions,
         posterior.variance_reduction,
         expected_error(posterior, rho),
+        (by_input <= UNOBSERVED * by_input.amax(dim=1, keepdim=True)).flatten(),
     )
 
 

@@ -1,6 +1,6 @@
 """What all kernel maps share: the standardisation of tokens, and the checks at the door."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -118,8 +118,8 @@ class KernelMap(nn.Module):
             getattr(self, f"{name}_mean").fill_(float(values.mean()))
             getattr(self, f"{name}_std").fill_(std)
 
-    def begin(self, contexts: Iterable[Context]) -> None:
-        """Start from the training contexts, where a map can; they come in batches."""
+    def begin(self, contexts: Callable[[], Iterable[Context]]) -> None:
+        """Start from the training contexts, where a map can; they are made in batches, when they are asked for."""
 
     @property
     def unit(self) -> Tensor:

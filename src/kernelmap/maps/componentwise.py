@@ -1,6 +1,6 @@
 """Fields of several components, each by a map of its own."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -34,10 +34,9 @@ class Componentwise(KernelMap):
         for part, values in zip(self.maps, f.chunk(self.components, dim=-1), strict=True):
             part.standardise(u, values)
 
-    def begin(self, contexts: Iterable[Context]) -> None:
-        parts = [self.contexts(context) for context in contexts]
+    def begin(self, contexts: Callable[[], Iterable[Context]]) -> None:
         for i, part in enumerate(self.maps):
-            part.begin(each[i] for each in parts)
+            part.begin(lambda i=i: (self.contexts(context)[i] for context in contexts()))
 
     def kernel(self, context: Context) -> Kernel:
         return self.kernel_at(context, context.x)

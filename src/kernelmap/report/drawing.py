@@ -17,7 +17,6 @@ from kernelmap.core.context import Context
 from kernelmap.core.grids import Grid
 from kernelmap.core.places import DATE, MOST_DAYS
 from kernelmap.discovery import Discovery
-from kernelmap.discovery.identifiability import UNOBSERVED
 from kernelmap.operators import OPERATORS
 
 INK, FAINT, UNOBSERVED_COLOUR = "#1c2733", "#5b6875", "#e9ebee"
@@ -92,10 +91,9 @@ def draw_map(axes: Any, y: Grid, values: np.ndarray, **colours: Any) -> Any:
 
 
 def shade_unobserved(axes: Any, discovery: Discovery, number: int = 0) -> None:
-    """Grey, where the pairs hardly look at the kernel of this input. Inputs have units of their own."""
-    y, rho = discovery.context.y, discovery.identifiability.rho
-    line = field(y, rho) if y.dim == 2 else inputs(y, rho)[number]
-    unobserved = line < UNOBSERVED * line.max()
+    """Grey, where the pairs hardly look at the kernel of this input."""
+    y, everywhere = discovery.context.y, discovery.identifiability.unobserved
+    unobserved = field(y, everywhere) if y.dim == 2 else inputs(y, everywhere)[number]
     if y.dim == 2 and unobserved.any() and not unobserved.all():
         axes.tricontourf(*array(y.points).T, unobserved.astype(float), levels=[0.5, 1.5], colors=[FAINT], alpha=0.4)
     elif y.dim != 2 and unobserved.any():

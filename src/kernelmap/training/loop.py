@@ -129,7 +129,6 @@ def _train(
     shape = ContextShape.of(systems.batch(contexts.training[:1, :d], torch.arange(1)))
     model = kind.build(shape, options).to(recipe.dtype)
     model.standardise(systems.u, systems.f)
-    model.begin(systems.batch(draw[None, :d], contexts.seen) for draw in contexts.training)
     objective = kind.Loss(model, systems.y.to(fabric.device), systems.x.to(fabric.device), recipe.points)
     optimizers = recipe.optimizers(objective)
     run = {"map": kind.name, "options": asdict(options), "d": d, "recipe": asdict(recipe), "data": systems.about}
@@ -137,6 +136,9 @@ def _train(
     progress = Progress()
     if resume and state_path.exists():
         progress = load_state(state_path, objective, optimizers, run)
+    else:
+        parts = [(draw[None, :d], some) for draw in contexts.training for some in contexts.seen.split(recipe.batch)]
+        model.begin(lambda: (systems.batch(*part) for part in parts))
     if fabric.is_global_zero:
         if not progress.epoch:
             # Before any model: a run killed at its first checkpoint can go on too.

@@ -28,7 +28,8 @@ def interaction_context(entries: Entries) -> tuple[Context, str]:
         raise InputError("f_std is the error of each of the velocities, which are not given; leave it out.")
     else:
         v, stages = mean_velocities(particles), ways(particles)
-    operator = _operator(entries, max(at.longest() for _, at in stages))
+    # Between snapshots particles come closer than they are in them, which predictions measure.
+    operator = _operator(entries, max(particles.longest(), *(at.longest() for _, at in stages)))
     measured = ~np.isnan(v)
     require_token_memory(
         int(measured.sum()),

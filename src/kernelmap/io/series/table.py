@@ -31,8 +31,9 @@ def read_table(path: Path) -> Entries:
             elif line.strip():
                 (header,) = csv.reader([line])
                 columns = _columns([name.strip() for name in header], csv.reader(lines))
-                require_distinct([name for name, _ in said] + list(columns))
-                return {"operator": np.asarray("convolution")} | dict(said) | columns
+                # Names of columns are those of the inputs, unless the file says others.
+                require_distinct([name for name, _ in said] + [name for name in columns if name != "u_name"])
+                return {"operator": np.asarray("convolution")} | columns | dict(said)
     raise InputError("the table is empty; expected a header, such as time,rain,f, and a line for each time.")
 
 

@@ -1,6 +1,6 @@
 """The Nonlocal Attention Operator."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import sqrt
 from typing import Any, ClassVar
 
@@ -40,6 +40,7 @@ class NAO(KernelMap):
     default_normaliser: ClassVar[NormaliserName] = "continuous"
     uses_f: ClassVar[bool] = True
     tied_to_grid: ClassVar[bool] = False
+    linear_attention: ClassVar[bool] = True
     at_any_point: ClassVar[bool] = True
 
     def __init__(self, shape: ContextShape, options: NAOOptions) -> None:
@@ -58,10 +59,13 @@ class NAO(KernelMap):
             norms = [TokenNorm(size, pairs) for _ in range(options.layers + self.last_norm)]
         self.norms = nn.ModuleList(norms)
         self.build_mixer()
-        if options.start == "inverse" and not (self.by_position and self.uses_f and options.mixer != "network"):
+        functions = options.mixer != "network" and not self.tied_to_grid
+        if options.start == "inverse" and not (
+            functions and self.linear_attention and self.uses_f and self.by_position
+        ):
             raise InputError(
-                "attention starts at the inverse where it sees f, W is spectral or a convolution, and the normaliser "
-                "is continuous or uncentred; leave out --start."
+                "attention starts at the inverse where it is linear and sees f, W is spectral or a convolution, and "
+                "the normaliser is continuous or uncentred; leave out --start."
             )
 
     @classmethod
@@ -132,12 +136,12 @@ class NAO(KernelMap):
         return super().unit * (F_SIZE if self.options.start == "inverse" else 1.0)
 
     @torch.no_grad()
-    def begin(self, contexts: Iterable[Context]) -> None:
+    def begin(self, contexts: Callable[[], Iterable[Context]]) -> None:
         """At the inverse of the contexts' mean, W_f a delta over F_SIZE, W_u zero; where options say so."""
         if self.options.start != "inverse":
             return
         grams = []
-        for context in contexts:
+        for context in contexts():
             h = self.geometry(context)[1]
             grams.append(gram_matrices(self.tokens(context, h).standardised, h))
         width, dk = self.options.heads * self.options.dk, self.options.dk

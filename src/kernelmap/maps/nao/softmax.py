@@ -23,6 +23,8 @@ class SoftmaxNAO(NAO):
     need, which have fewer columns than the tokens X.
     """
 
+    linear_attention = False
+
     def kernel_at(self, context: Context, x: Grid) -> Kernel:
         coordinates, h = self.geometry(context)
         q, k = (self.projected if self.by_position else self.layer_normed)(context, coordinates, h)

@@ -5,7 +5,7 @@ With the Gram matrix S of the pairs, of mean diagonal 1, terms of order 2 and 3 
     F_i ~ N(0, a² (S + τ² 1 1ᵀ + γ² S∘S + γ⁴ S∘S∘S) + σ²)
 
 What a smooth K leaves unexplained is larger for larger u, as terms of higher order are. So linear responses may have a
-part of K that is as rough as can be, with the Gram matrix W of u itself:
+part of K that is as rough as can be, with the Gram matrix W = Uᵀ diag(w) U of u itself:
 
     F_i ~ N(0, a² (S + τ² 1 1ᵀ + β² W) + σ²)
 """
@@ -25,6 +25,7 @@ from kernelmap.posterior.integral.generic.pairs import Hypothesis, Pairs
 GAMMA = (0.01, 0.03, 0.1, 0.3, 1.0)
 
 BETA = (0.0, 0.3, 3.0)
+"""None, a part of what is smooth, and most of it."""
 
 
 def log_odds_of_nonlinearity(
@@ -38,7 +39,8 @@ def log_odds_of_nonlinearity(
     pairs = Pairs.of(A[:, :most], F[:, :most], y, bands)
     s2 = A.new_tensor(NOISE).square()
     grams = {matern: pairs.gram(matern)[0] for matern in {hypothesis.matern for hypothesis in likeliest}}
-    W = pairs.A.mT @ pairs.A
+    w = y.value_weights[:, None]
+    W = torch.where(w > 0, pairs.A / w, 0.0).mT @ pairs.A
     W = W / (W.diagonal().mean() or 1.0)
 
     def evidence(changed: Callable[[Tensor], Tensor]) -> Tensor:

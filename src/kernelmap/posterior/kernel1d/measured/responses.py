@@ -25,8 +25,13 @@ NEARLY_CONSTANT, COSINES = Spectrum(0, 1, 3), 8
 
 
 def responses_prior(prior: Prior) -> Prior:
-    """With the reservoirs as one more group, as likely before as others are on average."""
-    groups = tuple(group if group.background else replace(group, background=TAIL) for group in prior.groups)
+    """With the reservoirs as one more group, as likely before as others are on average.
+
+    Learned components are moments of coefficients without a smooth part beside them: their groups stay as they are.
+    """
+    groups = prior.groups
+    if prior.learned is None:
+        groups = tuple(group if group.background else replace(group, background=TAIL) for group in groups)
     blocks = tuple(Block(warp=1 / rate, rate=rate) for rate in RATES)
     reservoirs = Group(blocks, (NEARLY_CONSTANT,), COSINES, TAIL, alike=True)
     share = 1 / (len(groups) + 2)
